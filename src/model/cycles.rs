@@ -309,7 +309,7 @@ pub struct CyclesByLayer {
     /// Cycles that belong to no position: those of operations that are in every stage or in none,
     /// and those of compute sets and exchanges outside all operations.
     pub unplaced: u64,
-    /// The part of the cycles without a position that exchanges take; compute sets take the rest.
+    /// Cycles of exchanges that belong to no position, which `unplaced` includes.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,
@@ -421,8 +421,8 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // If cycles do not divide evenly among several places, each of the first places gets
-            // one cycle more.
+            // If the cycles of a program do not divide evenly among several places (In, layers,
+            // Out), each of the first places gets one cycle more.
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
@@ -440,9 +440,9 @@ impl LayerSums {
         }
     }
 
-    /// Divides all cycles by the number of measured runs, rounding up, and adds the cycles that
-    /// belong to no operation. Because the sums are cumulative, rounding never makes one pass
-    /// longer than all passes.
+    /// Returns the mean cycles of one run of the program: divides all sums by the number of
+    /// measured runs, rounding up, and adds the cycles that belong to no operation. As the sums are
+    /// cumulative over the passes, rounding never makes one pass longer than all passes.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

@@ -187,10 +187,11 @@ impl FlowUses {
     }
 }
 
-/// Returns the edges of one live range of variables. `users` has all uses in this range, ascending
-/// by step. The first user is the producer, unless it copies from or to the host. A later
-/// destination of an exchange is a further producer, and the users after it depend on both
-/// producers. The number with each edge is the cost of finding it, which the caller bounds.
+/// Returns the edges of the data flow (from a writer of variables to the later users) for one live
+/// range of variables. `users` has all uses in this range, ascending by step. The first user is the
+/// producer, unless it copies from or to the host. A later destination of an exchange is a further
+/// producer, and the users after it depend on both producers. The number with each edge is the cost
+/// of finding it, which the caller bounds.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()
@@ -297,7 +298,8 @@ mod tests {
         });
         let edges: Vec<EdgeEnds> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
-        // A node that writes a variable at two of its steps produces only one edge.
+        // A node (steps of one operation) that writes a variable at two of its steps produces only
+        // one edge.
         let again = [users[0], users[0], users[2]];
         let edges: Vec<EdgeEnds> = edges_of(&again).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [2].into())]);

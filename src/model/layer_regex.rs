@@ -100,8 +100,8 @@ pub fn assign(
 }
 
 /// Renumbers the layers of operations in the required `order`. Also gives a layer to each operation
-/// whose note says that its layer follows from another operation. Returns the capture groups of
-/// each layer in the new order.
+/// whose note (the rule for its layer) is that it has the layer of the following operation, or the
+/// first layer. Returns the capture groups of each layer in the new order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],
@@ -137,7 +137,7 @@ fn in_order(
 /// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
 /// groups, the whole match is the only group.
 pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // Long lists of inputs can contain many layers, and the set finds repeated matches fast.
+    // Long lists of inputs can contain many layers, so a set is used to find repeated matches fast.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures

@@ -28,7 +28,7 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Texts given by the user that stand for modules or operations that are not layers. The index
+    /// Names given by the user that stand for modules or operations that are not layers. The index
     /// in [`Named::Layer`] or [`Named::Inside`] is that of an operation here, not of a layer.
     named: Vec<(String, Named)>,
     finder: Finder,
@@ -219,7 +219,8 @@ impl Layering {
                 return layers.with_modules(&model.operations, part);
             }
             let at_module = |ways| layers.tree(model).first_of_module(name, ways);
-            // A name that is the whole path of a layer or module is not searched in parts of paths.
+            // If a name given by the user is the whole path of a layer or module, parts of other
+            // paths are not compared with it.
             for way in WHOLE.chunks(1) {
                 if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
                     return layers;
@@ -257,7 +258,8 @@ impl Layering {
         [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
-    /// Replaces the layers by `modules`, but keeps what the user's texts stand for.
+    /// Returns a layering whose layers are `modules`, in which the names given by the user stand
+    /// for the same operations as before.
     fn with_modules(self, operations: &[Operation], modules: ModuleLayers) -> Self {
         Self {
             named: self.named,
@@ -265,9 +267,9 @@ impl Layering {
         }
     }
 
-    /// Iterates over the user's texts that are neither names nor paths of layers. Each text comes
-    /// with its place, or with the place that contains the part for which it stands: 0 for In, the
-    /// index of a layer, or the number of names for Out.
+    /// Iterates over the texts given by the user that are neither names nor paths of layers. Each
+    /// comes with the place that it stands for, or that contains the part it stands for: 0 for In,
+    /// the index of a layer, or the number of names for Out.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {

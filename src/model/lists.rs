@@ -10,10 +10,9 @@ pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
-/// Returns how much passes each point between `count` items: one entry per item, and one for the
-/// end, with the sum of the values that earlier items make and that this or a later item uses. Each
-/// entry of `passed` has the item that makes a value, the last item that uses the value, and the
-/// value.
+/// Returns, for each of `count` items in order (such as operations) and for the end, the sum of the
+/// values (such as bytes) that earlier items make and that this or a later item uses. Each entry of
+/// `passed` has the item that makes a value, the last item that uses the value, and the value.
 pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>) -> Vec<i64> {
     let mut changes = vec![0; count + 1];
     for (from, to, value) in passed {

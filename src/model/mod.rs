@@ -204,8 +204,9 @@ impl Model {
         self.users_by_set(|group| is_update[group])
     }
 
-    /// Returns one entry per use set (variables that the same operations use): for how many of the
-    /// operation groups that use the set's variables `counts` is true, where 2 means two or more.
+    /// Returns one entry per use set (variables that the same operations use): the number of
+    /// operation groups that use these variables and for which `counts` is true, where 2 means two
+    /// or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         self.use_sets.fold(0, |sum: u8, group| {
             (sum + u8::from(counts(group as usize))).min(2)

@@ -207,8 +207,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the first non-empty result of `text` for the debug contexts of one software layer,
-    /// on the way from the context with id `named_by` to the root.
+    /// Calls `text` for the debug contexts of one software layer, from the context with id
+    /// `named_by` up to the root, and returns its first non-empty result.
     fn first_text(
         &self,
         named_by: u64,

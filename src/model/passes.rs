@@ -230,8 +230,9 @@ impl Uses {
             let is_accumulator = model.label_of(set).is_accumulator();
             let is_of_others = sets.groups(set).nth(1).is_some();
             for group in sets.groups(set) {
-                // Only a profile that was made to take long to analyse exceeds this limit. No
-                // operation in such a profile counts as an update.
+                // Only a profile that was made to take long to analyse has so many users of
+                // variables that this limit is exceeded. No operation in such a profile counts as
+                // an update.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
                 };

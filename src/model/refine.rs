@@ -82,8 +82,8 @@ const MIN_PARTNERS: usize = 8;
 /// has at least this many compute sets. An operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// What the search for partners of variables reads. The partner of an optimizer's moment is the
-/// weight that the moment belongs to.
+/// The parts of a profile and of the model that the search for partners of variables reads. The
+/// partner of an optimizer's moment is the weight that the moment belongs to.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
@@ -232,9 +232,9 @@ fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32,
     widths
 }
 
-/// Returns the entries of `others` (sorted) on a tile that have as many elements as a variable of
-/// `bytes` bytes, if an element of the variable is `times / parts` as wide as an element of the
-/// entries.
+/// Returns the variables among `others` (sorted candidates for partners) on a tile that have as
+/// many elements as a variable of `bytes` bytes, if an element of this variable is `times / parts`
+/// as wide as one of theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

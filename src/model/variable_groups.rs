@@ -93,8 +93,8 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // Empty sums: the number of groups of variables per tile, and the bytes per pair of class
-        // and use set.
+        // Sums that are zero at first: the number of groups of variables per tile, and the bytes
+        // per pair of equivalence class and use set (the operations that use a variable).
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
             let (mut counts, mut bytes) = none();

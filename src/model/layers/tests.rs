@@ -22,8 +22,8 @@ fn layering(operations: &[Operation]) -> Layering {
     layering_with(DEFAULT_LAYER_REGEX, LayerOrder::Steps, operations)
 }
 
-/// Returns the name of the layer and the note of each operation, as they appear in a report's
-/// breakdown of operations.
+/// Returns the name of the layer of each operation, and the note (the rule that gave the layer), as
+/// they appear in a report's breakdown of operations.
 fn rows(layering: &Layering) -> Vec<(String, String)> {
     let layers = layering.layers.iter().zip(&layering.notes);
     layers

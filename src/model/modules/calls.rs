@@ -14,13 +14,14 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleCalls {
-    /// The outermost module that runs as often as the position and whose call begins and ends in it;
-    /// if the call of none also ends there, the innermost that begins there. `null` if none begins
-    /// there.
+    /// Of the modules that run as often as the position (In, a layer or Out) and whose calls begin
+    /// first in it: the outermost whose call also ends in the position or, if there is none, the
+    /// innermost. `null` if no call begins in the position.
     pub begin: Option<String>,
-    /// The innermost module that begins at the same operation as `begin`; `null` without `begin`.
+    /// The innermost module whose call begins at the same operation as that of `begin`; `null`
+    /// without `begin`.
     pub leaf: Option<String>,
-    /// Number of operations of the position before `begin`; 0 without `begin`.
+    /// Number of operations of the position before the call of `begin`; 0 without `begin`.
     pub operations_before: u32,
     /// The innermost module that was called before the position and is still running when it
     /// starts; `null` if there is none.
@@ -91,16 +92,16 @@ impl Calls {
         calls
     }
 
-    /// Returns the modules that call an operation of the forward pass, the outermost first. The
-    /// list is empty before the first operation (`None`) and after the last operation.
+    /// Returns the modules that are being called while an operation of the forward pass runs, the
+    /// outermost first. The list is empty before the first operation (`None`) and after the last.
     fn at(&self, operation: Option<usize>) -> &[usize] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
-    /// operation), the outermost first. Modules that do not run exactly `runs` times, and modules
-    /// with uncertain paths, are left out.
+    /// Returns the modules that call `operation` but not `neighbour`, the operation beside it
+    /// (`None` before the first operation), the outermost first. Modules that do not run exactly
+    /// `runs` times, and modules with uncertain paths, are left out.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]

@@ -182,8 +182,8 @@ pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Sums over all earlier operations, for each operation of the forward pass. The sum over any
-/// series of consecutive operations is the difference of two entries.
+/// Bytes and types of all operations before each operation of the forward pass, summed up. The sum
+/// over any series of consecutive operations is then the difference of two entries.
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the

@@ -67,7 +67,7 @@ struct ForwardModules {
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
-/// The layers that were found among the modules of a model.
+/// The layers that were found among the modules of a model, such as the blocks of a transformer.
 #[derive(Debug, Clone)]
 pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
@@ -143,8 +143,8 @@ impl ForwardModules {
             }
             lookup.add(path, number);
         }
-        // The map keeps the last entry for a parameter, so the order is reversed: the first
-        // operation that uses the parameter remains.
+        // A map from parameters to operations keeps the last entry for a parameter, so entries are
+        // added in reverse order: the first operation that uses the parameter remains.
         let parameters = evidence.parameters.iter().enumerate().rev();
         let parameters =
             parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
@@ -316,8 +316,8 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Replaces the layers. `is_released` tells for an operation of the forward pass whether the
-    /// operation belongs to In or Out although its module is a layer.
+    /// Returns a copy of the modules with `layers` as layers. `is_released` tells for an operation
+    /// of the forward pass whether it belongs to In or Out although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -400,9 +400,10 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns `operation` or, if an earlier operation has a later layer, the next operation that
-    /// does not step back to an earlier layer. An embedding that encoder and decoder share is such
-    /// a step back. `layers` has the layer of each operation: from 1, or 0 for none.
+    /// Returns the first operation from `operation` on whose layer is not below the highest layer
+    /// that earlier operations reach, as is that of an embedding that encoder and decoder share.
+    /// Returns `operation` if they reach the last layer. `layers` has the layer of each operation:
+    /// from 1, or 0 for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

@@ -61,7 +61,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
         .chain([path])
 }
 
-/// Makes equal names distinct by appending `@` and a number from 1: `0@1`, `0@2`.
+/// Makes equal names of layers distinct by appending `@` and a number from 1: `0@1`, `0@2`.
 pub fn numbered(names: Vec<String>) -> Vec<String> {
     let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();

@@ -257,7 +257,7 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the module path of each operation according to the last operation before it (in `order`)
+/// Returns the module path of each operation, taken from the last operation before it (in `order`)
 /// whose path is known. The entry is `None` if an operation in between is outside the modules that
 /// call the operation, because these modules may then have been called again.
 fn running<'a>(
@@ -380,8 +380,8 @@ fn aligned_path<'a>(
     }
 }
 
-/// A module path in a text is only searched after fewer than this many other components, such as a
-/// prefix for gradients.
+/// A module path is searched in a text only after fewer than this many other components (parts
+/// between separators), such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a

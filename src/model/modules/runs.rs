@@ -21,7 +21,8 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// Returns whether a split point before `position` divides the repeated positions.
+    /// Returns whether a split point before `position` divides these positions, which the forward
+    /// pass runs through several times.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
@@ -74,9 +75,10 @@ impl ModuleLayers {
         self.layers.iter().any(|layer| layer.runs.len() > 1)
     }
 
-    /// Returns the stretches of neighbouring positions (In, layers, Out) that the forward pass runs
-    /// through several times. `position` gives the position of an operation, or `None` if the
-    /// operation is at several positions or at none. These may be positions of another layering.
+    /// Returns the ranges of neighbouring positions (In, layers, Out) that the forward pass runs
+    /// through several times, such as the layers of a decoder. `position` gives the position of an
+    /// operation, or `None` if the operation is at several positions or at none. These may be
+    /// positions of another layering.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -107,8 +109,8 @@ impl ModuleLayers {
     }
 }
 
-/// Joins stretches of positions that overlap by at least two positions, and drops stretches that
-/// run only once.
+/// Joins ranges of positions (In, layers, Out) that overlap by at least two positions, and drops
+/// joined ranges that the forward pass runs through only once.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();

@@ -16,8 +16,9 @@ pub struct Node {
     /// Number of path components of the module. The paths of all operations of the node begin with
     /// these components.
     pub depth: usize,
-    /// The path component by which the node differs from its siblings. `None` for the root, for one
-    /// call of a repeated module, and for an operation that the parent itself calls.
+    /// The path component by which the node (a run of a module) differs from its siblings. `None`
+    /// for the root, for one call of a repeated module, and for an operation that the parent itself
+    /// calls.
     pub component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.

@@ -14,8 +14,9 @@ use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Cost of a layer in the description of a model; each of its operations costs 1 more. With a lower
-/// cost, parts of blocks would become layers; with a higher cost, pairs of different blocks would.
+/// Cost of one layer in the length of a model's description; each operation of the layer costs 1
+/// more. With a lower cost, parts of blocks would become layers; with a higher cost, pairs of
+/// different blocks would.
 const WORD: f64 = 6.0;
 
 /// Computes how long the description of a layer is. A layer costs [`WORD`] plus its number of
@@ -202,9 +203,9 @@ impl ForwardModules {
             })
     }
 
-    /// Returns the fewest bytes that are passed on at the end of a module, which the operation `at`
-    /// follows. The end may also be after further operations without parameters, such as a residual
-    /// addition, so the lowest number there counts.
+    /// Returns the fewest bytes that are passed on at the end of a module. `at` is the operation
+    /// after the module. The end may also be after further operations without parameters, such as a
+    /// residual addition, so the lowest number there counts.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()

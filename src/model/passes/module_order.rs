@@ -55,8 +55,8 @@ fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     }
 }
 
-/// Returns the range of operations that form the backward pass; `None` if there is none. `modules`
-/// has the module of each operation in program order, as a number below `count`.
+/// Returns the operations of the backward pass as a range in program order; `None` if there is
+/// none. `modules` has the module of each operation in program order, as a number below `count`.
 fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usize>> {
     let start = start(modules, count)?;
     let mut last_before = vec![None; count];
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // Updates of weights follow the backward pass, with modules of their own (`uvwx`) or with
-        // those of the forward pass.
+        // Each letter is the module of one operation. Updates of weights follow the backward pass,
+        // with modules of their own (`uvwx`) or with those of the forward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

@@ -190,8 +190,8 @@ pub struct Placement {
     /// The weights that several places use, the largest first. A weight binds the places that use
     /// it to one IPU.
     pub ties: Vec<WeightTie>,
-    /// Stretches of positions (In, layers, Out) that the forward pass runs through several times,
-    /// ascending; empty with the classic rules.
+    /// Ranges of neighbouring positions (In, layers, Out) that the forward pass runs through
+    /// several times, such as for each token, ascending; empty with the classic rules.
     pub repeats: Vec<Repeat>,
     /// The distinct sets of places, to which all fields except `by_pass` refer by index.
     pub sets: PlaceSets,

@@ -31,8 +31,8 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 /// The place set of variables, code or operations in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Returns whether any of `places` (ascending positions) lies in `range`, such as the positions of
-/// a stage.
+/// Returns whether any of `places` (ascending positions: In, layers, Out) lies in `range`, such as
+/// the positions of a stage.
 pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()
@@ -49,8 +49,8 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// How many places the sets added from now on may have together; `None` once this number was
-    /// exceeded.
+    /// How many places (In, layers, Out) the sets added from now on may have together; `None` once
+    /// this number was exceeded.
     left: Option<usize>,
 }
 

@@ -50,9 +50,9 @@ impl PseudoLayers {
     }
 }
 
-/// The names of positions in a report. `None` stands for the first position, as in the original
-/// tool. If In and Out are one position, a list that contains this position begins with `None` and
-/// ends with `"Out"`, since both run on the first IPU.
+/// The names of positions (In, layers, Out) in a report. `None` stands for the first position, as
+/// in the original tool. If In and Out are one position, a list that contains this position begins
+/// with `None` and ends with `"Out"`, since both run on the first IPU.
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
@@ -75,7 +75,7 @@ impl Positions {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns false, because there is always a position before the layers.
+    /// Returns whether there are no positions, which is never so: one is always before the layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -123,13 +123,14 @@ impl Positions {
             .collect()
     }
 
-    /// Returns the name of a position as it is in a report ([`LayerNames`]); `None` for the first
-    /// position.
+    /// Returns the name that a position (In, a layer or Out) has in a report ([`LayerNames`]);
+    /// `None` for the first position.
     pub fn layer_name(&self, position: usize) -> Option<String> {
         (position > 0).then(|| self.name(position).to_string())
     }
 
-    /// Returns the names of ascending `positions` as they are in a report ([`LayerNames`]).
+    /// Returns the names that `positions` (In, layers, Out; ascending) have in a report
+    /// ([`LayerNames`]).
     pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
         let mut names: Vec<_> = positions
             .into_iter()

@@ -68,8 +68,8 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // If the operations that use a variable work on variables of no place, the variable
-                // is in every stage.
+                // If no place (In, a layer or Out) is known for any variable that is used together
+                // with these variables, they are in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
@@ -106,8 +106,9 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has
-    /// the places of the variables that each operation group without a place of its own uses.
+    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets (variables that the same
+    /// operations use) without places. `used` has the places of the variables that each operation
+    /// group without a place of its own uses.
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);

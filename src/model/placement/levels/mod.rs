@@ -169,8 +169,9 @@ impl<'a> Levels<'a> {
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines the levels of several nodes or parameters. Unknown levels are ignored, and
-    /// different levels give `Several`. A shared parameter agrees with each level that shares it.
+    /// Combines the levels (In, layers, Out) of several nodes or parameters into one. Unknown
+    /// levels are ignored, and different levels give `Several`. A shared parameter agrees with each
+    /// level that shares it.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -204,16 +205,17 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the level nearest to a node of the data flow in one direction. `nodes` are the
-    /// producers of the node (if `is_before`) or its consumers. For producers or consumers without
-    /// a level, the nearest level beyond them counts.
+    /// Returns the level (In, a layer or Out) nearest to a node of the data flow in one direction.
+    /// `nodes` are the producers of the node (if `is_before`) or its consumers. If a producer or
+    /// consumer has no level, the nearest level beyond it counts.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
         phase: Phase,
         is_before: bool,
     ) -> Option<Level> {
-        // Levels rise along the flow of data in the forward pass, and fall in the backward pass.
+        // Levels (In, layers, Out) rise along the flow of data in the forward pass, and fall in the
+        // backward pass.
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
         let levels = nodes
@@ -222,24 +224,25 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Returns the nodes of a phase (forward or backward) to which neither names nor variables give
-    /// a level, ascending.
+    /// Returns the nodes of the forward or backward pass to which neither names nor variables give
+    /// a level (In, a layer or Out), ascending.
     fn open(&self, phase: Phase) -> Vec<usize> {
         (0..self.found.len())
             .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
             .collect()
     }
 
-    /// Gives a node of the backward pass a seed: the common level of its parameters and of the
-    /// variables of the forward pass that it uses. The node gets no seed if these have no common
-    /// level, or if the level is above the nearest level before the node.
+    /// Gives a node of the backward pass a seed, that is, its first level (In, a layer or Out): the
+    /// common level of its parameters and of the variables of the forward pass that it uses. The
+    /// node gets no seed if these have no common level, or if the level is above the nearest level
+    /// before the node.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // A parameter or variable with several levels does not show the level of a node that uses
-        // it.
+        // A parameter or variable with several levels (In, layers, Out) does not show the level of
+        // a node that uses it.
         let found = self.join(used.filter(|found| found.level().is_some()));
         if let Reach::At(level) = found
             && self.before[node].is_none_or(|before| level <= before)
@@ -300,9 +303,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the next layer that the forward pass reaches from each node of the data flow on, by
-    /// the names of nodes. The entry is In for nodes up to the first node with a layer in its name,
-    /// and after the last one.
+    /// Returns for each node of the data flow the next layer that the forward pass reaches from
+    /// this node on, by the names of nodes. The entry is In for nodes up to the first node with a
+    /// layer in its name, and after the last one.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -326,32 +329,32 @@ impl<'a> Levels<'a> {
         users.any(|&user| is_in(user as usize))
     }
 
-    /// Finds the levels of nodes in the backward pass to which neither names nor variables give a
-    /// level.
+    /// Finds the levels (In, a layer or Out) of nodes in the backward pass to which neither names
+    /// nor variables give one.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // A sum of gradients is at the level where the last of the summed gradients is
-                // made.
+                // A sum of gradients is at the level (In, a layer or Out) where the last of the
+                // summed gradients is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
                 // The last node before In in the backward pass is in In if it uses tensors that the
                 // forward pass of In stashed.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                // A node with no level before it begins the backward pass of Out, or of a head
-                // between layers.
+                // A node of the backward pass with no level (a layer or Out) before it begins the
+                // backward pass of Out, or of a head between layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // A node that leads to no level, such as the gradient of a weight that only goes to
-                // an accumulator, is placed by `Levels::updates`.
+                // A node that leads to no level (In or a layer), such as the gradient of a weight
+                // that only goes to an accumulator, is placed by `Levels::updates`.
                 (_, None) => Reach::Unknown,
             };
         }
     }
 
-    /// Returns a level for `node` from `before` to `after`, the nearest levels on both sides. The
-    /// first of these that exists is taken: the only level with a forward node whose gradient
-    /// `node` may be; the level that makes or uses the most bytes of the node's variables; the
-    /// level `before`. In the backward pass, `before` is the higher level. Returns `Several` if
-    /// `before` is beyond `after`.
+    /// Returns a level (In, a layer or Out) for `node` from `before` to `after`, the nearest levels
+    /// on both sides. The first of these that exists is taken: the only level with a forward node
+    /// whose gradient `node` may be; the level that makes or uses the most bytes of the node's
+    /// variables; the level `before`. In the backward pass, `before` is the higher level. Returns
+    /// `Several` if `before` is beyond `after`.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -383,7 +386,7 @@ impl<'a> Levels<'a> {
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
             // The gradient of a pooling may use and make no variable of its own layer, so all
-            // levels are tried.
+            // levels (In, layers, Out) are tried.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
@@ -395,9 +398,9 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether `node` can be at `level`, by the variables that the node uses. A shared
-    /// parameter must be shared by `level`. A variable that the forward pass makes or uses must be
-    /// made or used at `level`.
+    /// Returns whether `node` can be at `level` (In, a layer or Out), by the variables that the
+    /// node uses. A shared parameter must be shared by `level`. A variable that the forward pass
+    /// makes or uses must be made or used at `level`.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
@@ -406,7 +409,7 @@ impl<'a> Levels<'a> {
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
             // A node of the forward pass is itself among the users of its variables. It has no
-            // level yet, so it allows each level.
+            // level (In, a layer or Out) yet, so it allows each level.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
@@ -430,8 +433,8 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns the level of each operation: the combined level of its nodes in the forward pass or,
-    /// if there are none, of all its nodes.
+    /// Returns the level (In, a layer or Out) of each operation: what its nodes (series of its
+    /// steps) in the forward pass have in common or, if there are none, all its nodes.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];

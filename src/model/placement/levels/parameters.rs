@@ -94,8 +94,8 @@ impl Levels<'_> {
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // The name of an update contains only one level, even if several levels share the
-                // updated parameter.
+                // The name of an update of weights contains only one layer, even if several places
+                // (In, layers, Out) share the updated parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self
                         .parameters_of(node)
@@ -103,8 +103,8 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // After the forward pass, a parameter of several levels does not show the level
-                    // of a node that uses it.
+                    // After the forward pass, a parameter of several levels (In, layers, Out) does
+                    // not show the level of a node that uses it.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);
@@ -132,8 +132,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the nodes after `node` that use the same gradients, because `node` may change
-    /// the gradients in place. Single numbers, such as the scale of all gradients, are left out.
+    /// Iterates over the nodes (steps of an operation) after `node` that use the same gradients,
+    /// because `node` may change the gradients in place. Single numbers, such as the scale of all
+    /// gradients, are left out.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -144,8 +145,8 @@ impl Levels<'_> {
             .filter(move |&to| to > node)
     }
 
-    /// Gives each node of the data flow that still has no level the combined level of its
-    /// parameters and of the nodes with which the node shares variables.
+    /// Gives each node of the data flow that still has no level (In, a layer or Out) the combined
+    /// level of its parameters and of the nodes with which the node shares variables.
     pub fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

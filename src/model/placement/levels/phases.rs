@@ -39,17 +39,18 @@ impl Levels<'_> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // `from` is the highest level of the data that a node uses. Data only comes from a
-            // higher level in the backward pass, where it may arrive together with data from lower
-            // levels: stashed variables of the forward pass, and gradients of heads between layers.
+            // `from` is the highest level (nearest to Out) of the data that a node uses. Data only
+            // comes from a higher level in the backward pass, where it may arrive together with
+            // data from lower levels: stashed variables of the forward pass, and gradients of heads
+            // between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Of all edges to the current node and to later nodes: how many lead down, minus how many
-        // lead up.
+        // Of the current node and all later nodes: how many get data from a higher level (nearer to
+        // Out), minus how many get data only from lower levels.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;

@@ -227,7 +227,8 @@ fn a_gradient_is_where_the_activation_is_that_it_uses() {
     assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
 }
 
-/// The sum of gradients is not in In, although more bytes of its result lead on to In.
+/// A sum of gradients of the backward pass is not placed in In, although more bytes of its result
+/// lead to In.
 #[test]
 fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     let mut training = Training::new();

@@ -257,7 +257,7 @@ fn what_works_on_a_tied_weight_is_where_that_is() {
 fn what_sums_gradients_between_two_layers_is_of_the_one_before_it() {
     let mut training = Training::new();
     let sum = training.case.operation("grad sum");
-    // The sum runs after the gradients of layer 2 and before those of layer 1.
+    // The sum of gradients runs after the gradients of layer 2 and before those of layer 1.
     let at = training.forward.len() + 3;
     let operation = training.case.operations.remove(sum);
     training.case.operations.insert(at, operation);

@@ -4,8 +4,8 @@ use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// Equally many bytes come from layer 1 and lead to layer 2. So the name of the weight, which
-/// contains layer 1, decides where the operation is.
+/// An operation whose name contains no layer uses as many bytes of layer 1 as it gives to layer 2.
+/// So the name of its weight, which contains layer 1, decides at which of the two it is.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -130,7 +130,7 @@ fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     assert_eq!(placed.variable(derivative), "1 2");
 }
 
-/// The operation joins a gradient from Out with a tensor that layer 3 took from layer 2. More bytes
+/// An operation joins a gradient from Out with a tensor that layer 3 took from layer 2. More bytes
 /// come from Out, but Out does not use the tensor of layer 2, so the operation is at layer 3.
 #[test]
 fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
