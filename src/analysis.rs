@@ -173,9 +173,9 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns three orders of In, layers 0 to 3 and Out: with Out after the last layer, with Out
-    /// in the position of In, and with one position None in place of In and Out (classic memory
-    /// model).
+    /// Returns three layer orders of a model with layers 0 to 3: with Out after the last layer,
+    /// with Out in the position of In, and with the one position None in place of In and Out
+    /// (classic memory model).
     pub(super) fn orders() -> [Positions; 3] {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());

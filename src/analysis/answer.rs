@@ -25,8 +25,9 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Answers requests about one model. Keeps every layering (assignment of operations to layers) that
-/// a request has needed, with the memory and time of ranges of its layers, for later requests.
+/// Finds the best split for each request about one model. Keeps every layering (assignment of
+/// operations to layers) that a request has needed, with the memory and time of ranges of its
+/// layers, for later requests.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
@@ -40,8 +41,8 @@ pub(crate) struct Answers<'s> {
     pub progress: Progress,
 }
 
-/// A profile of the model, with its micro-batch size, for which the search finds an answer of its
-/// own.
+/// A profile of the model, with its micro-batch size, for which the search finds a best split of
+/// its own.
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
@@ -349,9 +350,9 @@ impl<'s> Answers<'s> {
         finer.map_or(Ok(None), |finer| self.in_common(request, finer))
     }
 
-    /// Returns the layers that all profiles of the model have in common, without the boundaries
-    /// between layers that one of the profiles lacks. `all` has the layers of each profile. Returns
-    /// `None` if the layers still differ without these boundaries.
+    /// Returns the layers that all profiles of the model have in common: joins layers at each
+    /// boundary that one of the profiles lacks. `all` has the layers of each profile. Returns
+    /// `None` if the layers still differ after this.
     fn in_common(
         &self,
         request: &Request,
@@ -378,8 +379,8 @@ impl<'s> Answers<'s> {
         Ok(are_alike(&all).then_some(all))
     }
 
-    /// Returns the index into `levels` of the layers `all` (one entry per profile), which are added
-    /// if they are new, or an error if the profiles are of different models.
+    /// Returns the index into `levels` of the layering `all` (the same layers in each profile),
+    /// which is added if it is new, or an error if the profiles are of different models.
     fn index_of(
         &self,
         all: Vec<Layers<'s>>,
@@ -468,9 +469,9 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the memory and time of ranges of layers in the pipeline of the answer. With `reach`,
-    /// computes all ranges within its bounds; without it, returns only the ranges that the search
-    /// has computed.
+    /// Returns the memory and time of ranges of layers in the pipeline of the best split. With
+    /// `reach`, computes all ranges within its bounds; without it, returns only the ranges that the
+    /// search has computed.
     pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
@@ -479,8 +480,8 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Turns the answer to a changed request into a claim, that is, a statement of the report that
-    /// names the changed options (`change`).
+    /// Turns the best split for a changed request into a claim, that is, a statement of the report
+    /// about this split that names the changed options (`change`).
     pub fn claim(&self, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
@@ -489,9 +490,10 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Orders two answers to one request, the better first: splits that fit before splits that do
-    /// not; among splits that fit, those with a completely known time first, then by the objective;
-    /// among splits that do not fit, by peak memory.
+    /// Orders two splits for one request, the best of different profiles, layerings or pipelines,
+    /// the better first: splits that fit before splits that do not; among splits that fit, those
+    /// with a completely known time first, then by the objective; among splits that do not fit, by
+    /// peak memory.
     fn compare(&self, other: &Self) -> Ordering {
         match (self.best.fits, other.best.fits) {
             (true, true) => {}

@@ -1,5 +1,6 @@
-//! Answers changed copies of the user's request. The report takes from these answers its statements
-//! about other memory limits, numbers of IPUs, pipelines and constraints.
+//! Finds the best splits for changed copies of the user's request, such as one with fewer IPUs. The
+//! report takes from them its statements about other memory limits, numbers of IPUs, pipelines and
+//! constraints.
 
 use super::Request;
 use super::answer::{Answer, Answers};
@@ -31,8 +32,9 @@ const MAX_TRIED: usize = 100;
 const MAX_ROWS: usize = 8;
 
 impl<'s> Answers<'s> {
-    /// Returns the answers to all changed requests that the report needs. `answer` is the answer to
-    /// `request`, the user's own request.
+    /// Returns the best splits for all changed copies of `request` (such as one with fewer IPUs)
+    /// that the report mentions. `answer` is the best split for `request` itself, and whether it
+    /// fits.
     pub fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
         let options = &request.options;
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
@@ -75,9 +77,10 @@ impl<'s> Answers<'s> {
         claimed(self.fitting(&changed.request)?, changed.change)
     }
 
-    /// Returns the answer on the fewest IPUs on which a split fits with the layers of `answer` and
+    /// Returns the best split on the fewest IPUs on which any split of the layers of `answer` fits
     /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns
-    /// `None` if `answer` uses no more IPUs, or if `request` leaves the number of IPUs open.
+    /// `None` if `answer`, the best split for `request`, uses no more IPUs, or if `request` leaves
+    /// the number of IPUs open.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -104,7 +107,7 @@ impl<'s> Answers<'s> {
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
 
-    /// Returns the answer on the fewest IPUs on which the model fits, if `request` has too few.
+    /// Returns the best split on the fewest IPUs on which the model fits, if `request` has too few.
     /// Returns `None` if the model does not fit on [`MOST_IPUS`] either, if `request` leaves the
     /// number of IPUs open, or if it has one amount of memory for each IPU.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
@@ -139,9 +142,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
-    /// Returns the answer with the lowest memory of a tile, the same on every IPU, with which the
-    /// model fits on the IPUs of `request`: the peak of `answer`, which must be the split with the
-    /// lowest peak, plus the reserve.
+    /// Returns the best split with the smallest memory of a tile, the same on every IPU, with which
+    /// the model fits on the IPUs of `request`. This memory is the peak of `answer`, which must be
+    /// the split with the lowest peak, plus the reserve.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -151,9 +154,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the split that results if the user's code gets from `answer` only the number of
-    /// blocks on each IPU, and itself decides where all layers outside blocks run. Returns `None`
-    /// if that is the same split as in `answer`, or no split.
+    /// Returns the split that results if the user's code gets from the best split `answer` only the
+    /// number of blocks (numbered layers) on each IPU, and itself decides where all other layers
+    /// run. Returns `None` if that is the same split as in `answer`, or no split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let positions = &answer.level.layers.placement.positions;
         let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
@@ -165,10 +168,10 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the answers to requests with one change each: another recomputation, another
-    /// schedule or another place of optimizer state than in `answer`. If `answer` does not fit,
-    /// options that `request` leaves open are skipped, since the search for `answer` tried them
-    /// already.
+    /// Returns the best splits for copies of `request` with one change each: another recomputation,
+    /// another schedule or another place of optimizer state than the best split `answer` has. If
+    /// `answer` does not fit, options that `request` leaves open are skipped, since the search for
+    /// `answer` tried them already.
     fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let (now, model) = (answer.best.pipeline, &self.analysis.model);
         if !now.is_on() || model.backward_start.is_none() {
@@ -211,9 +214,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights that the user can give up to make the
-    /// model fit: one set with only constraints and one with only tied weights or, if neither
-    /// exists, a set that may have both.
+    /// Returns minimal sets of constraints and tied weights (shared by several layers) that the
+    /// user can give up to make the model fit: one set with only constraints and one with only tied
+    /// weights or, if neither exists, a set that may have both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -228,10 +231,10 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Finds a minimal set of constraints and tied weights such that a split fits without the set,
-    /// and returns the answer without it; `None` if there is no such set. The list of all
-    /// candidates is the constraints of `request` followed by `ties`; only those at the indices
-    /// `removable` may go.
+    /// Finds a minimal set of constraints and tied weights (shared by several layers) without which
+    /// a split fits, and returns the best split without them; `None` if there is no such set. All
+    /// are numbered, first the constraints of `request`, then `ties`; only those with the numbers
+    /// `removable` may be in the set.
     fn minimal(
         &self,
         request: &Request,
@@ -260,10 +263,10 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(without(&gone))
     }
 
-    /// Returns the fastest answer with several replicas of a smaller pipeline, if these replicas
-    /// process more samples in a second than `answer` does. Returns `None` unless the goal is the
-    /// shortest step, the number of IPUs is fixed, there is one amount of memory for all IPUs, and
-    /// the user requests no replicas.
+    /// Returns the fastest split with several replicas of a smaller pipeline, if these replicas
+    /// process more samples in a second than the best split `answer` does. Returns `None` unless
+    /// the goal is the shortest step, the number of IPUs is fixed, there is one amount of memory
+    /// for all IPUs, and the user requests no replicas.
     fn with_replicas(
         &self,
         request: &Request,
@@ -289,8 +292,8 @@ impl<'s> Answers<'s> {
             .min_by(|one, other| one.best.by_rate(&other.best)))
     }
 
-    /// Returns the answer for each micro-batch size that was recorded, in ascending order; empty if
-    /// there is only one size.
+    /// Returns the best split for each micro-batch size that the model was recorded with, in
+    /// ascending order of size; empty if there is only one size.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
         if self.profiles(request).nth(1).is_none() {
             return Ok(Vec::new());
@@ -311,7 +314,7 @@ impl<'s> Answers<'s> {
         Ok(sizes)
     }
 
-    /// Returns the answer for each number of IPUs, in ascending order; empty unless a sweep
+    /// Returns the best split on each number of IPUs, in ascending order; empty unless a sweep
     /// (`--sweep`) was requested.
     fn sweep(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let options = &request.options;
@@ -331,9 +334,10 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the rows of a plan (`--plan`): first `answer`, then the best split of each pipeline
-    /// on each number of IPUs, with optimizer state in the same place as in `answer` or off the
-    /// chip. A row is left out if another row is better in number of IPUs, time and memory at once.
+    /// Returns the rows of a plan (`--plan`): first the best split `answer`, then the best split of
+    /// each pipeline on each number of IPUs, with optimizer state in the same place as in `answer`
+    /// or off the chip. A row is left out if another row is better in number of IPUs, time and
+    /// memory at once.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
         if !answer.best.fits || request.judged.is_some() {
             return Ok(Front::default());
@@ -384,8 +388,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
-    /// `request` allows, with optimizer state in the same place as in `answer` and, if `request`
-    /// leaves the place open, also off the chip.
+    /// `request` allows, with optimizer state in the same place as in the best split `answer` and,
+    /// if `request` leaves the place open, also off the chip.
     fn planned_pipelines(
         &self,
         request: &Request,

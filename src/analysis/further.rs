@@ -48,7 +48,8 @@ type Properties = (&'static str, Vec<String>);
 /// weights are the same in both.
 ///
 /// # Errors
-/// If any of these properties differs; the error names the file and the first difference.
+/// If a property, such as the number of tiles, differs between the two profiles; the error names
+/// the file and the first difference.
 pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
         let differs = |&index: &usize| mine.get(index) != theirs.get(index);

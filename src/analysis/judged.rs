@@ -332,7 +332,8 @@ mod tests {
     use crate::analysis::tests::orders;
     use crate::model::{Layering, PseudoLayers};
 
-    /// Returns the names of the layers on each IPU, separated by `|`, or the text of the error.
+    /// Returns the names of the layers that the list `counts` puts on each IPU, separated by `|`,
+    /// or the text of the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
         let split = JudgedSplit::layers_per_ipu(counts).expect("counts");
         let stages = match split.positions_by_ipu(positions) {
@@ -387,8 +388,8 @@ mod tests {
         assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
-    /// Checks that layers before the first block (numbered layer) run on the first IPU, and layers
-    /// after the last block on the last IPU.
+    /// Checks that, if a list has numbers of blocks (numbered layers), the layers before the first
+    /// block run on the first IPU, and those after the last block on the last IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];

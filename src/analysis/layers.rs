@@ -32,8 +32,8 @@ pub struct Layers<'a> {
     /// regex's layers fits. If so, commands that name modules as layers need `--layer-name-regex
     /// auto`.
     pub are_switched: bool,
-    /// Whether these layers are the modules inside the layers that were requested, the finest
-    /// layers.
+    /// Whether these layers are the finest possible: the modules inside the layers that the user
+    /// requested.
     pub(super) are_parts: bool,
     pub(super) options: PlacementOptions,
 }
@@ -103,7 +103,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Returns whether the user leaves it to the tool to find layers in the best way.
+/// Returns whether no option says how to find layers, so that the tool finds them in the best way.
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
@@ -310,7 +310,8 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Joins layer names by commas; of more than five names, shows the first three and the last.
+/// Joins layer names by commas for a message; of more than five names, shows the first three and
+/// the last.
 fn sample(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
     match shown.as_slice() {

@@ -1,5 +1,5 @@
 //! Turns a request into a report: finds the best split, proves that it is the best, computes the
-//! memory of its stages, and answers changed requests.
+//! memory of its stages, and finds the best splits for changed requests.
 
 use super::answer::{Answer, Answers, Level};
 use super::claims::TRIED_IPUS;
@@ -58,8 +58,8 @@ impl Analysis {
 }
 
 impl<'s> Answers<'s> {
-    /// Answers `request`, and returns everything that the report contains. An error if the model
-    /// has no layers, or for the reasons that [`Analysis::split`] lists.
+    /// Finds the best split for `request`, and returns everything that the report contains. An
+    /// error if the model has no layers, or for the reasons that [`Analysis::split`] lists.
     pub fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         self.searched(request)
             .map_err(|error| self.explained(error))
@@ -209,9 +209,9 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns the best split for each of `numbers` of IPUs in a replica, with the layers and the
-    /// pipeline of `answer`. If no split fits on a number of IPUs, returns the split with the
-    /// lowest peak.
+    /// Returns the best split on each of `numbers`, numbers of IPUs in a replica, with the layers
+    /// and the pipeline of `answer`, the best split for `request`. If no split fits on a number of
+    /// IPUs, returns the split with the lowest peak.
     fn by_ipus(
         &self,
         request: &Request,
@@ -235,9 +235,9 @@ impl<'s> Answers<'s> {
 }
 
 /// Returns the numbers of IPUs for which the report shows the best split: every number up to 16,
-/// then powers of 2, and the neighbours of the number in `answer`, which is the maximum if there is
-/// one amount of memory for each IPU. Returns no numbers if `request` does not ask for other
-/// splits, or if the model has too many layers to compute them.
+/// then powers of 2, and the neighbours of the number that the split `answer` has. That number is
+/// the maximum if there is one amount of memory for each IPU. Returns no numbers if `request` does
+/// not ask for other splits, or if the model has too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     let positions = answer.level.layers.placement.positions.len();
     if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
@@ -256,16 +256,16 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
 
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
-    /// The layers of the model that the answer divides into stages.
+    /// The layers of the model that the split divides into stages.
     pub layers: &'s Layers<'s>,
     /// The memory model for the pipeline of the best split, or for no pipeline if no search was
     /// requested.
     pub memory: MemoryModel<'s>,
-    /// The answer to the request, with the search that led to it; `None` if no search was
+    /// The best split for the request, with the search that led to it; `None` if no search was
     /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// The further profiles whose compilation a stage of the answer uses: the index of the profile,
-    /// and the layers of the answer in that profile.
+    /// The further profiles whose compilation a stage of the split uses: the index of the profile,
+    /// and the same layers in that profile.
     pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 
@@ -291,9 +291,9 @@ impl SearchedLayers<'_> {
             .collect()
     }
 
-    /// Builds the report on the answer to `request`. `command` returns the command line that gives
-    /// the answer to a changed request. An error if the profile, which is read again for the names
-    /// of variables, has changed since it was first read.
+    /// Builds the report on the best split for `request`. `command` returns the command line that
+    /// gives the best split for a changed request. An error if the profile, which is read again for
+    /// the names of variables, has changed since it was first read.
     pub fn report(
         &self,
         request: &Request,

@@ -4,9 +4,9 @@
 //! split in one pipeline on a number of IPUs or, if no split fits, the split with the lowest peak.
 //!
 //! `analysis/answer.rs` decides which layers, places of optimizer state and numbers of IPUs are
-//! tried. A [`SearchResult`] has the answer to the user's request, and [`Claims`]: the answers to
-//! changed requests, with which reports show the effect of other options, limits and numbers of
-//! IPUs.
+//! tried. A [`SearchResult`] has the best split for the user's request, and [`Claims`]: the best
+//! splits for changed requests, with which reports show the effect of other options, limits and
+//! numbers of IPUs.
 
 mod advice;
 mod pipeline_costs;

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports show other
-/// splits only from ranges that start near the cuts of the shown split: at fewer than this number
-/// of positions, apart from position 0.
+/// Limit on the start positions of the stages with which reports show other splits of a model with
+/// more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions: such stages start at position 0, or
+/// at fewer than this number of positions near the cuts of the shown split.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with the memory, time and constraints that the solver needs.
@@ -87,8 +87,8 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the bytes of the variables that flow over a cut before the position `boundary`, in
-    /// the profile with index `profile`.
+    /// Returns the bytes of the variables that flow over a cut before the position (In, layer or
+    /// Out) with index `boundary`, in the profile with index `profile`.
     pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
         self.by_profile[profile].cut_bytes[boundary - 1]
     }
@@ -229,8 +229,8 @@ impl<'a> PipelineCosts<'a> {
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
-    /// Returns one entry per profile: the bytes of all ranges that begin near the cuts between
-    /// `stages`. Reports use these bytes to show other splits of models with more than
+    /// Returns one entry per profile: the bytes of all ranges of positions that begin near the cuts
+    /// between `stages`. Reports use these bytes to show other splits of models with more than
     /// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
@@ -261,9 +261,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns `positions` near `cuts`, as many as `fits` accepts: all positions (which must be
-/// ascending) at most d positions away from a cut, for the largest d up to `farthest` for which
-/// `fits` accepts their number. Returns `None` if `fits` rejects even d = 0.
+/// Returns the `positions` (ascending) that are nearest to one of `cuts`, as many as `fits`
+/// accepts: all within the largest distance, up to `farthest`, for which `fits` accepts their
+/// number. Returns `None` if `fits` rejects even the positions at the cuts.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

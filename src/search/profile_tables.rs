@@ -21,12 +21,13 @@ use std::sync::Arc;
 /// (8 bytes) is the bytes of one range of layers, for one number of stages after this range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// Bounds on the ranges of positions (In, layers, Out) whose costs are computed, which save time.
+/// Upper bounds on the ranges of positions (In, layers, Out) whose memory and time are computed.
+/// They save time: larger ranges may be left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Ranges with at most this number of bytes on their fullest tile are computed.
+    /// All ranges with at most this number of bytes on their fullest tile are computed.
     pub bytes: u64,
-    /// Ranges are computed for splits into at most this number of stages. This matters because a
+    /// Ranges are computed for splits into at most this number of stages, which matters because a
     /// stage may need more bytes the more stages follow it.
     pub stages: usize,
 }
@@ -42,7 +43,7 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// Any tiles: the bytes that earlier requests computed are enough.
+    /// Any tiles: the bytes of ranges that earlier requests computed are enough.
     Known,
     /// All critical tiles (the fullest tiles of splits) found so far, so that bytes are lower
     /// bounds.
@@ -76,7 +77,8 @@ pub struct ProfileTables<'a> {
 
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline that the search asked for, by which these costs are found again.
+    /// The pipeline of these costs, as the search gave it: the key by which the costs are found
+    /// again.
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,
@@ -198,8 +200,8 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(all);
-        // A pipeline whose reach stays the same keeps its bytes on the tiles computed before: only
-        // the critical tiles found since then are added.
+        // If the bounds on the ranges of a pipeline stay the same, it keeps its bytes on the tiles
+        // computed before: only the critical tiles found since then are added.
         let kept = |one: &Computed<'_>| match one.reach == reach && tiles < ALL_TILES {
             true => one.tiles,
             false => 0,

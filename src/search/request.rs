@@ -88,8 +88,8 @@ pub struct Question {
     /// Out) share, since a weight is on one IPU.
     pub(super) constraints: Vec<Constraint>,
     /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one for each stretch of positions that a micro-batch runs through several
-    /// times, which such a pipeline cannot cut.
+    /// `constraints`, and one for each series of consecutive positions that a micro-batch runs
+    /// through several times, which such a pipeline cannot cut.
     pub(super) side_by_side: Vec<Constraint>,
 }
 

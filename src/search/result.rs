@@ -1,5 +1,5 @@
 //! The results of searches: the best split in one pipeline on a number of IPUs (a candidate), and
-//! the answer to the user's request with the answers to changed requests (such as one with fewer
+//! the best split for the user's request, with those for changed requests (such as one with fewer
 //! IPUs) that the report mentions.
 
 use super::advice::{Advice, OverLimit};
@@ -58,7 +58,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the number of IPUs over all replicas.
+    /// Returns the number of IPUs that the candidate takes over all replicas; some may stay empty.
     pub fn all_ipus(&self) -> usize {
         self.ipus * self.replicas
     }
@@ -85,11 +85,12 @@ pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// The answer to the user's request, with all data that reports show about this answer.
+/// The answer to the user's request (the best split, or why none fits), with all data that reports
+/// show about this answer.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
-    /// The memory and time of ranges of layers for the user's request, in the pipeline of the
-    /// answer.
+    /// The memory and time of ranges of layers for the user's request, in the pipeline of the shown
+    /// split.
     pub costs: PipelineCosts<'a>,
     /// The outcome of the search, such as the best split with its proof, or the reason why no split
     /// fits.
@@ -101,13 +102,13 @@ pub struct SearchResult<'a> {
     /// not requested.
     pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request allows. The search compares all of them to find the
-    /// answer.
+    /// best split.
     pub open_pipelines: usize,
     /// The best split on each of several numbers of IPUs of a replica, in ascending order of IPUs,
-    /// with the layers and the pipeline of the answer. Where no split fits, the entry is the split
-    /// with the lowest peak. The list is empty unless other splits were requested.
+    /// with the same layers and pipeline as the shown split. Where no split fits, the entry is the
+    /// split with the lowest peak. The list is empty unless other splits were requested.
     pub by_ipus: Vec<Candidate>,
-    /// The answers to changed requests that the report mentions.
+    /// The best splits for changed copies of the user's request that the report mentions.
     pub claims: Claims<'a>,
 }
 
@@ -125,14 +126,14 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// Returns the number of IPUs of the answer over all replicas; some may stay empty.
+    /// Returns the number of IPUs for the shown split over all replicas; some may stay empty.
     pub fn all_ipus(&self) -> usize {
         self.costs.ipus * self.costs.replicas()
     }
 
     /// Returns the smallest number of IPUs, summed over all replicas, on which the layers of the
-    /// answer fit with optimizer state in the same place as in the answer. Returns `None` if the
-    /// user gave the split or no split fits.
+    /// best split fit with optimizer state in the same place as in this split. Returns `None` if
+    /// the user gave the split or no split fits.
     pub fn fewest_ipus(&self) -> Option<usize> {
         let framework = self.costs.memory().framework();
         match (&self.outcome, &self.claims.fewest) {
@@ -199,16 +200,15 @@ impl fmt::Display for Word {
     }
 }
 
-/// A statement of a report about a changed request: the changed options, and the answer.
+/// A statement of a report about a changed copy of the user's request: the changed options, and the
+/// best split with them.
 #[derive(Debug, Clone)]
 pub struct Claim<'a> {
     /// The options in which the changed request differs from the user's request.
     pub change: Vec<Word>,
-    /// The memory and time of ranges of layers for the changed request, in the pipeline of its
-    /// answer.
+    /// The memory and time of ranges of layers for the changed request, in the pipeline of `best`.
     pub costs: PipelineCosts<'a>,
-    /// The answer to the changed request: the best split or, if none fits, the split with the
-    /// lowest peak.
+    /// The best split for the changed request or, if none fits, the split with the lowest peak.
     pub best: Candidate,
 }
 
@@ -237,36 +237,37 @@ impl Claim<'_> {
     }
 }
 
-/// The answers to changed requests. A field is empty or `None` if its answer was not requested or
-/// does not exist.
+/// The best splits for changed copies of the user's request (such as one with fewer IPUs) that the
+/// report mentions. A field is empty or `None` if its split was not requested or does not exist.
 #[derive(Debug, Default)]
 pub struct Claims<'a> {
     /// If a split fits, and the same layers also fit on fewer IPUs, with optimizer state in the
-    /// same place: the answer on the fewest IPUs.
+    /// same place: the best split on the fewest IPUs.
     pub fewest: Option<Claim<'a>>,
-    /// If no split fits: the answer on the fewest IPUs on which the model fits.
+    /// If no split fits: the best split on the fewest IPUs on which the model fits.
     pub on_more_ipus: Option<Claim<'a>>,
-    /// If no split fits: the highest number of IPUs that was tried; `None` if each IPU has a
-    /// separate limit.
+    /// If no split fits: the highest number of IPUs on which a split was sought; `None` if each IPU
+    /// has a separate limit.
     pub ipus_tried: Option<usize>,
-    /// If no split fits: the answer with the smallest memory of a tile with which the model fits.
+    /// If no split fits: the best split with the smallest memory of a tile with which the model
+    /// fits.
     pub with_memory: Option<Claim<'a>>,
-    /// The answers with other schedules, recomputations and places of optimizer state, in the order
-    /// in which a user would try them.
+    /// The best splits with other schedules, recomputations and places of optimizer state, in the
+    /// order in which a user would try them.
     pub with_options: Vec<Claim<'a>>,
-    /// If no split fits: the answers that fit without some constraints or tied weights. Their
-    /// changes are the constraints to leave out and the weights to untie.
+    /// If no split fits: the best splits that fit without some constraints or tied weights (shared
+    /// by several layers). Their changes are the constraints to leave out and the weights to untie.
     pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
     /// If a framework that gets only the number of blocks (numbered layers) on each IPU makes
-    /// another split than the answer: this other split.
+    /// another split than the best one: this other split.
     pub by_counts: Option<Claim<'a>>,
-    /// If replicas of a smaller pipeline process more samples in a second than the answer: the
-    /// fastest answer with such replicas.
+    /// If replicas of a smaller pipeline process more samples in a second than the best split: the
+    /// fastest split with such replicas.
     pub with_replicas: Option<Claim<'a>>,
-    /// If the model was recorded with several micro-batch sizes: the answer with each size, in
-    /// ascending order.
+    /// If the model was recorded with several micro-batch sizes: the best split for each size, in
+    /// ascending order of size.
     pub sizes: Vec<OfSize<'a>>,
     /// If `--sweep` was requested: the best split on each number of IPUs.
     pub sweep: Vec<Claim<'a>>,
@@ -274,26 +275,29 @@ pub struct Claims<'a> {
     pub plan: Option<Front<'a>>,
 }
 
-/// The answer to the user's request with one of the micro-batch sizes that the model was recorded
-/// with.
+/// The best split for the user's request with one of the micro-batch sizes that the model was
+/// recorded with.
 #[derive(Debug, Clone)]
 pub struct OfSize<'a> {
     /// Path of the profile with this micro-batch size, escaped for a message.
     pub profile: String,
-    /// The answer if only this micro-batch size is allowed.
+    /// The best split if only this micro-batch size is allowed.
     pub claim: Claim<'a>,
 }
 
-/// The configurations of a plan (`--plan`) that fit, and what was tried to find them.
+/// The configurations (split, pipeline, number of IPUs) of a plan (`--plan`) that fit, and what was
+/// tried to find them.
 #[derive(Debug, Clone, Default)]
 pub struct Front<'a> {
-    /// The configurations: first the answer to the user's request, then the fastest configurations
-    /// (or, without cycle counts, the configurations on the fewest IPUs). Each configuration differs
-    /// from the one before it in the number of IPUs, or by 5 % in time or memory.
+    /// The configurations: first that of the best split for the user's request, then the fastest
+    /// configurations (or, without cycle counts, the configurations on the fewest IPUs). Each
+    /// configuration differs from the one before it in the number of IPUs, or by 5 % in time or
+    /// memory.
     pub rows: Vec<Claim<'a>>,
     /// Numbers of IPUs that the plan tried, in ascending order.
     pub ipus: Vec<usize>,
-    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that were tried.
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that the plan
+    /// tried.
     pub pipelines: Vec<Pipeline>,
 }
 

@@ -11,8 +11,8 @@ use std::ops::Range;
 /// split fits, the split with the lowest peak.
 #[derive(Debug, Default)]
 pub struct ShownSplit {
-    /// One entry per stage: its range of positions (end exclusive). The list is empty if there is
-    /// no split, or if no split was requested.
+    /// One entry per stage: its range of positions (In, layers, Out; end exclusive). The list is
+    /// empty if there is no split, or if no split was requested.
     pub stages: Vec<Range<usize>>,
     /// One entry per stage: the index of the profile from which the stage takes its memory and
     /// time.
@@ -25,9 +25,9 @@ pub struct ShownSplit {
     pub fits: bool,
     /// The constraints that the split breaks if the user gave it; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// The positions that exceed the highest limit even as a stage of only one position, in
-    /// ascending order, each with the memory of this stage. The list is empty if the split fits or
-    /// no split was requested.
+    /// The positions (In, layers, Out) that exceed the highest limit even as a stage of only one
+    /// position, in ascending order, each with the memory of this stage. The list is empty if the
+    /// split fits or no split was requested.
     pub too_large: Vec<(usize, StageMemory)>,
     /// Bytes that the fullest tile of the split would have without recomputation; `None` if the
     /// pipeline does not recompute.
@@ -37,7 +37,7 @@ pub struct ShownSplit {
 impl ShownSplit {
     /// Computes the memory of the split to show, and checks it against limits and constraints.
     /// `stages` has the range of positions of each stage, `profiles` the index of the profile from
-    /// which the stage takes its costs, and `costs` the costs in the pipeline of the answer.
+    /// which the stage takes its costs, and `costs` the costs in the pipeline of the split.
     pub fn new(
         costs: &PipelineCosts<'_>,
         stages: Vec<Range<usize>>,

@@ -1,4 +1,4 @@
-//! Finds the best split of a model with given layers in some pipelines.
+//! Finds the best split of a model with given layers in one of several pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
 //! a report mentions. They differ in limits, IPUs, constraints and pipelines, none of which changes

@@ -13,7 +13,8 @@ pub(super) struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
-    /// The model compiled again, with other costs, as with another available memory proportion.
+    /// Further compilations of the same model, with other costs, as with another available memory
+    /// proportion.
     pub(super) others: Vec<Case>,
     seed: u64,
 }
@@ -87,7 +88,8 @@ impl Case {
     }
 }
 
-/// Returns pseudo-random cycles for the positions of a model, the same for each `seed`.
+/// Returns pseudo-random cycles for the positions (In, layers, Out) of a model, the same for each
+/// `seed`.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {
@@ -110,7 +112,8 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     }
 }
 
-/// Returns all splits of `positions` positions, each as the ranges of its stages.
+/// Returns all splits of `positions` positions (In, layers, Out) into stages, each as the ranges of
+/// its stages.
 pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);

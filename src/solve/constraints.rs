@@ -192,9 +192,9 @@ pub(super) enum CutRule {
     Required,
 }
 
-/// Returns the rule for a cut before each of `layers` positions, and a last entry for the end of
-/// the layer order, where a cut is always free. A cut that is both required and forbidden counts as
-/// required.
+/// Returns whether a cut before each of `layers` positions (In, layers, Out) is required, forbidden
+/// or free, and a last entry for the end of the layer order, where a cut is always free. A cut that
+/// is both required and forbidden counts as required.
 pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
@@ -209,15 +209,16 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
 }
 
 /// Returns a minimal set of constraints that together forbid every forbidden cut before one of
-/// `positions`, for messages. Prefers options to tied weights, since users can change options.
+/// `positions`, to name them in messages. Prefers options to tied weights (shared by several
+/// layers), since users can change options.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // `max_by_key` returns the last maximum, so search backwards: the user's first
-            // constraint wins.
+            // Of equally good constraints, take the user's first. `max_by_key` returns the last
+            // maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

@@ -17,8 +17,8 @@ use super::problem::CompiledStage;
 /// stages, and one bottleneck (a maximum over stages).
 const MAX_OBJECTIVES: usize = 4;
 
-/// The values of one stage, or of several stages together, in each objective of a pass, the most
-/// important objective first; unused entries are 0.
+/// The values of one stage, or of several stages together, in each objective that a pass of the
+/// dynamic program compares, the most important first; unused entries are 0.
 pub(super) type Values = [u128; MAX_OBJECTIVES];
 
 /// Returns the best plan by the goal of the problem; among equal plans, the plan with the earliest
@@ -40,7 +40,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
 }
 
 /// A stage that a split may have, with the bytes on its fullest tile and its values in the
-/// objectives of the pass.
+/// objectives that a pass compares.
 pub(super) struct StageCandidate {
     pub stage: CompiledStage,
     pub peak: u64,
@@ -53,7 +53,8 @@ pub(super) struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
     /// The objectives that this pass compares, the most important first.
     objectives: &'a [Objective],
-    /// Bottlenecks of earlier passes, each with its optimum, which no stage may exceed.
+    /// Bottlenecks (objectives that are a maximum over stages) of earlier passes, each with its
+    /// optimum, which no stage may exceed.
     caps: &'a [(Objective, u128)],
     /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
     /// it comes last; `None` if all objectives are sums over stages.
@@ -78,8 +79,8 @@ pub(super) struct Rest {
 /// the last stage is on the last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass: one table of splits or, if stages depend on both their IPU and the number
-/// of stages after them, a table for each total number of stages.
+/// The results of a pass of the dynamic program: one table of splits or, if stages depend on both
+/// their IPU and the number of stages after them, a table for each total number of stages.
 pub(super) struct PassResult(pub Vec<Rests>);
 
 impl PassResult {
@@ -162,9 +163,9 @@ impl<'a> StagePass<'a> {
         rests
     }
 
-    /// Returns, for each position, the best split from there to the end into one stage of
-    /// `candidates` (by start position) and a split of `rest`. The stage runs on IPU `ipu`, or on
-    /// any if `None`.
+    /// Returns, for each position, the best split from there to the end: one stage of `candidates`
+    /// (by start position), followed by a split of the later positions from `rest`. The stage runs
+    /// on IPU `ipu`, or on any if `None`.
     fn with_stage(
         &self,
         ipu: Option<usize>,

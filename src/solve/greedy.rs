@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
-        // With 3 layers at first and a target of 5 bytes, 0..3 is full. Two layers are left, so the
-        // next stage starts with one, and then takes both.
+        // Each stage may hold 5 bytes and begins with 3 layers, so the stage 0..3 is full. Only two
+        // layers are left, so the next stage begins with one layer, and then takes both.
         let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);
@@ -119,10 +119,12 @@ mod tests {
 
     #[test]
     fn targets_are_floating_point() {
-        // In 64-bit floating point, 10 x 0.7 is exactly 7, so a layer of 7 bytes fits.
+        // A stage may fill 0.7 of a tile of 10 bytes: in 64-bit floating point exactly 7, so a
+        // layer of 7 bytes fits.
         let found = greedy(&additive(&[7], u64::MAX), 10, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
-        // In floating point, 3 x 0.6 is 1.7999999999999998, so a layer of 2 bytes does not fit.
+        // A stage may fill 0.6 of a tile of 3 bytes: in floating point 1.7999999999999998, so a
+        // layer of 2 bytes does not fit.
         let found = greedy(&additive(&[2], u64::MAX), 3, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
     }

@@ -67,9 +67,10 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
 }
 
 /// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
-/// the best split from each position by the dynamic program, and `best` its values for all
-/// positions. An error if a stage begins a better split than the dynamic program found. Of more
-/// than `max_edges` edges, leaves some out, but none of one best split.
+/// the best split from each position (In, layer or Out) to the end by the dynamic program, and
+/// `best` the values of the best split of all positions. An error if a stage begins a better split
+/// than the dynamic program found. Of more than `max_edges` edges, leaves some out, but none of one
+/// best split.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -79,13 +80,14 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position, `None` if no stage starts there, else whether a stage that starts there
-    // must be added because it is part of the best split.
+    // Where the next stage may start: for each such position (In, layer or Out), whether an edge
+    // for a stage from there must be added, even beyond `max_edges`, to keep one best split. `None`
+    // for positions where no stage may start.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If costs depend on the number of later stages, paths with exactly `left` stages begin
-        // here too.
+        // If costs depend on the number of later stages, paths with exactly `left` stages begin at
+        // position 0 too.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

@@ -8,7 +8,8 @@ use std::ops::Range;
 use super::{Constraint, Goal, Limits, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
-/// Makes a table of the bytes of ranges, which are the sums of the bytes of their positions.
+/// Makes a table of the bytes of ranges of positions, which are the sums of the bytes of their
+/// positions (In, layers, Out).
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
@@ -103,7 +104,8 @@ impl Case {
     }
 }
 
-/// The values of a split in the objectives of the goal, and its cuts, by which splits are compared.
+/// The values of a split in the objectives of the goal, and its cuts. Splits are compared by the
+/// values first, then by the cuts.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
 /// Returns the cuts of every split into at most as many stages as IPUs that obeys the constraints.
@@ -118,7 +120,9 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// Checks rules in another way than [`Constraint`] does, so that a test finds faults in the latter.
+/// Returns whether the split with `cuts` has at most as many stages as IPUs and obeys all
+/// constraints. Computes this in another way than [`Constraint`] does, so that a test finds faults
+/// in the latter.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
@@ -174,8 +178,8 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// Draws the values that random costs have: few values (many ties), multiples of 4, nearly equal
-/// values, sizes of tiles, and values far beyond any tile.
+/// Draws the list of numbers from which a random model takes its bytes: few values (many ties),
+/// multiples of 4, nearly equal values, sizes of tiles, and values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     // Each entry is the first value, the distance between values, and the number of values.
     prop_oneof![
@@ -214,8 +218,8 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Draws costs as in a model: bytes of each layer on each tile, and items that several layers share
-/// and that a range with these layers has once.
+/// Draws the bytes of ranges of layers as in a model: each layer has bytes of its own on each tile,
+/// and several layers share variables, which a range with any of these layers has once.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -280,8 +284,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns limits near the costs of ranges: each is the cost at one of `places` (in twentieths) in
-/// the sorted list of all costs, and places from 20 on mean no limit.
+/// Returns random memory limits near the bytes of ranges: each is one of the sorted bytes of all
+/// ranges, at a place of `places` (in twentieths of the list); places from 20 on mean no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -298,7 +302,7 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
-            // Draw mostly pins that a split can obey: a position n is on IPU n or before.
+            // Draw mostly pins that a split can obey: position n can only be on IPU n or before.
             0 => Rule::Pin {
                 position: first,
                 ipu: if ipu < ipus { ipu.min(first) } else { ipu },
@@ -334,9 +338,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Draws costs as in a pipeline: a range needs bytes besides its lower bound, and more for each
-/// stage after it. With `place_matters`, the bytes are independent for each number of stages after
-/// it.
+/// Draws the bytes of ranges as in a pipeline: a range needs bytes besides its lower bound, and
+/// more for each stage after it. With `place_matters`, the bytes are independent for each number of
+/// stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

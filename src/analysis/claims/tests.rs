@@ -1,5 +1,5 @@
-//! Checks answers to changed requests close to the point where they change: with one byte, IPU or
-//! constraint less or more.
+//! Checks what a report says about changed requests, such as one with fewer IPUs, close to the
+//! point where it changes: with one byte, IPU or constraint less or more.
 
 use super::super::{Analysis, LayerConstraint};
 use super::*;
@@ -9,7 +9,8 @@ use crate::search::SearchOptions;
 use elsa::FrozenVec;
 use std::path::Path;
 
-/// Runs `test` with the answers about the recorded model in the folder `name` of `fixtures`.
+/// Runs `test` with an [`Answers`], which finds the best split for each request, about the recorded
+/// model in the folder `name` of `fixtures`.
 fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
@@ -17,16 +18,16 @@ fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     test(&Answers::new((&analysis, &[]), &layers, &progress));
 }
 
-/// Returns whether `one` uses at most as many IPUs as `other`, takes at most as much time per
-/// micro-batch, and has at most the same peak memory.
+/// Returns whether the split `one` uses at most as many IPUs as the split `other`, takes at most as
+/// much time per micro-batch, and has at most the same peak memory.
 fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     one.best.all_ipus() <= other.best.all_ipus()
         && one.best.by_rate(&other.best).is_le()
         && one.best.peak_bytes() <= other.best.peak_bytes()
 }
 
-/// Asks for a split on `ipus` IPUs with `memory` bytes on each tile, which obeys `constraints`
-/// (options with their values).
+/// Makes a request for a split on `ipus` IPUs with `memory` bytes on each tile, which obeys
+/// `constraints` (options with their values).
 fn request(ipus: usize, memory: u64, constraints: &[&str]) -> Request {
     let parsed = |constraint: &&str| {
         let (option, value) = constraint.split_once(' ')?;

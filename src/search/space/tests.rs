@@ -12,13 +12,13 @@ use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
 
-/// Highest number of IPUs, over all replicas, that a random request has.
+/// Random requests have fewer than this number of IPUs, besides one for each replica.
 const IPUS: u64 = 6;
 
 /// One pipeline of a random model, with all splits of the model, among which the best is known.
 struct Tried<'a> {
     memory: MemoryModel<'a>,
-    /// For each compilation of the model: the bytes of each possible stage.
+    /// For each compilation of the model: the bytes on the fullest tile of each possible stage.
     peaks: Vec<Peaks>,
     splits: Vec<Evaluated>,
 }
@@ -129,7 +129,8 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// Returns all splits of `positions` positions, with every choice of a compilation for each stage.
+/// Returns all splits of `positions` positions (In, layers, Out) into stages, with every choice of
+/// a compilation for each stage.
 fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     let with_all = |split: Vec<Range<usize>>| {
         split.into_iter().fold(vec![Vec::new()], |all, positions| {
@@ -150,8 +151,8 @@ fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     plans.collect()
 }
 
-/// Checks a rule in another way than [`Constraint`] does, so that a test finds faults in the
-/// latter.
+/// Returns whether `split` obeys the constraint `rule`. Computes this in another way than
+/// [`Constraint`] does, so that a test finds faults in the latter.
 fn is_obeyed(rule: Rule, split: &[Range<usize>]) -> bool {
     let stage = |position| split.iter().position(|stage| stage.contains(&position));
     match rule {
@@ -230,8 +231,8 @@ impl<'a> Model<'a> {
             .collect()
     }
 
-    /// Draws a request. Its memory limits are the bytes of a random split, so that this split just
-    /// fits, or one byte less.
+    /// Draws a random request. Its memory limits are the bytes of the stages of a random split, so
+    /// that this split just fits, or one byte less.
     fn request(&mut self) -> SearchRequest {
         let Self { tried, random, .. } = self;
         let positions = tried[0].memory.layers();
@@ -291,7 +292,8 @@ fn constraint(random: &mut Random, positions: usize) -> Constraint {
     Constraint::option(rule, "")
 }
 
-/// Checks that the split `own` has the bytes and times that its stages have in all splits.
+/// Checks that `own`, a split that the search found, has the bytes and times that the test computed
+/// for the same split.
 fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &str) {
     let is_own = |tried: &&Tried<'_>| tried.memory.pipeline() == own.pipeline;
     let tried = model.tried.iter().find(is_own).expect(at);
@@ -303,9 +305,9 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
     assert_eq!(own.replicas, expected.replicas, "{at}");
 }
 
-/// Compares the best split, and the split with the lowest peak, with all splits. Returns whether a
-/// split fits, and whether its stages come from several compilations, so that the test can count
-/// both.
+/// Compares the best split, and the split with the lowest peak, that the search finds with those
+/// found by trying all splits. Returns whether a split fits, and whether its stages come from
+/// several compilations, so that the test can count both.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let pipelines = model.pipelines();
     let best = model.space.best(question, &pipelines).expect(at);
@@ -353,7 +355,8 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     [best.is_some(), best.as_ref().is_some_and(is_mixed)]
 }
 
-/// Compares the fewest stages with which the search finds a split that fits with all splits.
+/// Compares the smallest number of stages with which the search finds a split that fits with the
+/// number found by trying all splits.
 fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     let limits = question.request.limits.len();
     for stages in [1, 2, if limits > 1 { limits } else { 9 }] {
@@ -375,7 +378,8 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     }
 }
 
-/// Checks that the evaluation of a split that the user gives is the best over all pipelines.
+/// Checks that the search evaluates a split that the user gives in the pipeline that is best for
+/// it: the fastest in which it fits or, if it fits in none, the one with the lowest peak.
 fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
     let plan = Plan::new(split, model.tried[0].memory.layers()).expect("a split");
@@ -394,8 +398,8 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
     assert_eq!(given.fits, !fitting.is_empty(), "{at}");
-    // With several compilations, each stage takes the compilation that is best by the goal, which
-    // need not be the one with the shortest step.
+    // If the model has several compilations, each stage takes the one that is best by the goal,
+    // which need not be the one with the shortest step.
     let is_fastest = question.request.goal == Goal::Time || model.tried[0].peaks.len() == 1;
     match given.fits {
         true => assert!(
@@ -424,7 +428,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
             mixed += usize::from(is_mixed);
             check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
-            // Ask again on fewer IPUs, since requests that differ only in this number share the
+            // Search again on fewer IPUs, since requests that differ only in this number share the
             // costs of ranges.
             while let IpuCount::Exactly(ipus) = request.ipus {
                 let fewer = ipus - 1;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// each set of passes that it may run there: none, forward, backward (with recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
-/// Lower bounds on the cycles of the last stages of splits into a fixed number of stages.
+/// Lower bounds on the cycles of the last stages of splits, for one total number of stages.
 pub(super) struct Bounds {
     pub stages: usize,
-    /// The bounds by the number of last stages. Bounds for several numbers of stages may share this
-    /// table.
+    /// The lower bounds on the cycles of the last stages, by the number of these stages. Several
+    /// [`Bounds`] for different numbers of stages may share this table.
     rests: Arc<RestsByStages>,
 }
 
@@ -26,22 +26,22 @@ type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
-    /// For each set of passes: a lower bound on the cycles of the slowest of the last stages of a
-    /// split, if all of these stages run these passes.
+    /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
+    /// the last stages of a split, if all of these stages run these passes.
     busiest: CyclesByPasses,
-    /// For each set of passes: a lower bound on the cycles of the first of the last stages of a
-    /// split, if it runs these passes.
+    /// For each set of passes (forward, backward): a lower bound on the cycles of the first of the
+    /// last stages of a split, if it runs these passes.
     first: CyclesByPasses,
     /// The end (exclusive) of the first of the last stages, if the cuts make the slowest of these
     /// stages as fast as possible.
     end: usize,
-    /// The index of the profile of the first of the last stages, if the cuts make the slowest of
-    /// these stages as fast as possible.
+    /// The index of the profile from which the first of the last stages takes its costs, if the
+    /// cuts make the slowest of these stages as fast as possible.
     profile: usize,
 }
 
-/// Computes the bounds for splits into at most `stages` stages. If it matters which IPU runs a
-/// stage, they only hold for splits into exactly `stages` stages.
+/// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
+/// If it matters which IPU runs a stage, they only hold for splits into exactly `stages` stages.
 fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
@@ -55,9 +55,10 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 }
 
 impl Bounds {
-    /// Computes the bounds for splits into each number of stages up to `most`, without the numbers
-    /// for which no split is within limits and constraints. All numbers share one table, since the
-    /// bounds only depend on the number of last stages, unless it matters which IPU runs a stage.
+    /// Computes lower bounds on the cycles of last stages, for splits into each number of stages up
+    /// to `most`, without the numbers for which no split is within limits and constraints. All
+    /// numbers share one table, since the bounds only depend on the number of last stages, unless
+    /// it matters which IPU runs a stage.
     pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
         let rests = |stages| Arc::new(rests(checked, stages));
         let shared = (!checked.is_numbered()).then(|| rests(most));
@@ -70,9 +71,9 @@ impl Bounds {
             .collect()
     }
 
-    /// Returns the bounds for the stages from index `stage` on, if the first of them starts at
-    /// position `start`; `None` if these stages cannot cover all positions within limits and
-    /// constraints.
+    /// Returns the lower bounds on the cycles of the stages from index `stage` on, if the first of
+    /// them starts at position `start`; `None` if these stages cannot cover all positions within
+    /// limits and constraints.
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         *self.rests[self.stages - stage].get(start)?
     }
@@ -117,10 +118,10 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Computes the bounds for the stages from index `number` on of a split into `stages` stages,
-    /// if the first of them starts at `start`. `later` has the bounds for one stage fewer, by the
-    /// position where the first of them starts. Returns `None` if the stages cannot cover all
-    /// positions.
+    /// Computes lower bounds on the cycles of the stages from index `number` on, of a split into
+    /// `stages` stages, if the first of them starts at position `start`. `later` has the bounds for
+    /// one stage fewer, by the position where the first of them starts. Returns `None` if the
+    /// stages cannot cover all positions.
     fn new(
         checked: &CheckedProblem<'_>,
         number: usize,

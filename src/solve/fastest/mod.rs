@@ -91,9 +91,9 @@ impl TimedSplit {
 }
 
 enum Move {
-    /// The cut before a stage moves to the position in this field.
+    /// Move the cut before a stage to the position (In, layer or Out) in this field.
     Cut(usize),
-    /// A stage takes its costs from the profile with the index in this field.
+    /// Take the costs of a stage from the profile with the index in this field.
     Profile(usize),
 }
 

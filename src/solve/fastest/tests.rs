@@ -51,7 +51,8 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // In and, unless it runs on the first IPU, Out have positions besides those of the layers.
+        // In is a position besides those of the layers, and so is Out unless it runs on the first
+        // IPU.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
@@ -109,8 +110,8 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
 }
 
 /// Returns the step time and the peak of the split with the shortest step, found by trying all
-/// allowed splits. Of equally fast splits, takes the one with the fewest stages, then with the
-/// lowest peak.
+/// splits that limits and constraints allow. Of equally fast splits, takes the one with the fewest
+/// stages, then with the lowest peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
@@ -199,7 +200,8 @@ proptest! {
         prop_assert_eq!(found.score.peak, peak);
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // A search that may evaluate only few slots must not call a split the fastest unless it is.
+        // If the search may evaluate only few slots (intervals of a step), it must not call a split
+        // the fastest unless it is.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();

@@ -12,10 +12,11 @@ pub(crate) enum CertificateError {
     OtherProblem,
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
-    /// A range is within the limit, so that it needs no cut.
+    /// A range of the certificate is within the limit, so that it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut would be inside two ranges, or is a required cut that is counted already.
+    /// A cut counts twice: it is inside two ranges of the certificate, or inside a range and
+    /// already counted as a required cut.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
     /// The certificate states another number of stages than follows from its ranges and cuts.
@@ -43,7 +44,8 @@ impl Certificate {
         }
     }
 
-    /// Checks each range, and returns the number of stages that the certificate proves.
+    /// Checks each range of the certificate, and returns the number of stages that a split needs at
+    /// least by its ranges and cuts.
     fn proves(
         &self,
         problem: &Problem<'_>,
@@ -142,8 +144,8 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // A cut is required before 1; another is needed inside 1..3, and another inside 2..5, where
-    // positions 3 and 4 must stay together.
+    // A constraint requires a cut before position 1. The positions 1..3 and 2..5 exceed the limit,
+    // so each of these ranges needs a further cut inside; positions 3 and 4 must stay together.
     let expected = (vec![1..3, 2..5], vec![1], Some(4));
     assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }

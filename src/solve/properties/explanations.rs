@@ -82,8 +82,9 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// The limit is the lowest at which a split fits, some tenths more (`slack`), or one byte less.
-    /// Splits with the fewest bytes over cuts then often need more stages than there are IPUs.
+    /// Tests problems whose memory limit is the lowest at which a split fits, some tenths more
+    /// (`slack`), or one byte less. Splits with the fewest bytes over cuts then often need more
+    /// stages than there are IPUs.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
@@ -117,7 +118,8 @@ proptest! {
         let problem = case.problem();
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
-        // Without pins and with the highest limit on every IPU, as certificates assume.
+        // Compare with the same problem without pins and with the highest limit on every IPU, which
+        // is what a certificate is about.
         let mut tried = case.clone();
         tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;
