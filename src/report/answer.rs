@@ -119,7 +119,8 @@ pub struct SharedVariables {
     pub bytes: u64,
 }
 
-/// Upper bound on the groups of layers with common always-live variables that a report lists.
+/// Upper bound on the groups of layers that a report lists because they use the same always-live
+/// variables.
 const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split of `search` is the best. If the search was greedy, if the user
@@ -189,9 +190,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Makes the report's entries for groups of layers that use common always-live variables. Each
-    /// entry of `shared` is one group: the positions of its layers, and the bytes of the variables.
-    /// Only the first [`MAX_SHARED`] groups are reported.
+    /// Makes the report's entries for groups of layers that use the same always-live variables.
+    /// Each entry of `shared` is one group: its layers, as positions in the layer order, and the
+    /// bytes of the variables. Only the first [`MAX_SHARED`] groups are reported.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         shared
             .into_iter()

@@ -85,8 +85,8 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats one number of the split's `step`, such as its milliseconds, with `decimals`
-    /// decimals; `number` selects the number. Returns `None` if the number is unknown.
+    /// Formats one number about the time of a step of the pipeline, such as its milliseconds, with
+    /// `decimals` decimals. `number` selects the number. Returns `None` if the number is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -168,8 +168,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Describes the best split for the changed request of `claim`. The field `change`, which
-    /// compares the peak with that of the report's split, stays 0.
+    /// Describes the best split of `claim`, which answers a request with some options changed. The
+    /// field `change`, which compares the peak with that of the report's split, stays 0.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -220,8 +220,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split for the changed request of `claim`, and sets `change`: how far its
-    /// peak is above the peak of the report's split.
+    /// Describes the best split of `claim`, which answers a request with some options changed. Sets
+    /// `change`: how many bytes its peak is above the peak of the report's split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);

@@ -9,10 +9,10 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
 /// Makes the table of operations, one row for each operation in the model's order. `parts` has the
-/// memory of each operation group, whose operations share code. By the classic rules ([`Rules`]),
-/// an operation without a layer has 0 bytes of variables. By the full rules, a row also has the
-/// pass of the operation, the positions (In, layers, Out) that the operation is assigned to, and
-/// the rule that assigned it.
+/// memory of each operation group, whose operations share code. In the classic memory model
+/// ([`Rules`]), an operation without a layer has 0 bytes of variables. In the full model, a row
+/// also has the pass of the operation, the positions (In, layers, Out) that the operation is
+/// assigned to, and the rule that assigned it.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -65,8 +65,9 @@ fn places(placement: &Placement, operation: usize) -> String {
     )
 }
 
-/// Makes the table of bytes by kind of contents, with one row for each position of the layer order
-/// (In, the layers, Out). `memory` has the memory of each position as a stage of its own.
+/// Makes the table of the bytes of layers by kind of memory, such as code: one row for each
+/// position of the layer order (In, the layers, Out). `memory` has the memory of each position as a
+/// stage of its own.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();

@@ -43,9 +43,10 @@ pub struct Report {
     pub provenance: Provenance,
     /// The memory that the compiler recorded in the profile, and the limit in bytes of each tile.
     pub memory: RecordedMemory,
-    /// The pseudo-layers around the model's layers, which determine the meaning of the layer name
-    /// `null`. With `out-with-in`, the first IPU runs both In and Out: a list of layers that begins
-    /// with `null` (In) then ends with `"Out"`.
+    /// The pseudo-layers for operations outside all layers, which determine the meaning of the
+    /// layer name `null`: In (before the layers, with Out after them) or None. With `out-with-in`,
+    /// the first IPU runs both In and Out: a list of layers that begins with `null` (In) then ends
+    /// with `"Out"`.
     pub pseudo_layers: PseudoLayers,
     /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers. With
     /// `out-with-in`, the first entry is In and Out together. Empty for a recorded compilation

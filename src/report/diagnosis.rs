@@ -6,15 +6,15 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on the programs of each kind that are listed because no operation explains them,
-/// once for all operations and once for the operations that have a layer.
+/// Upper bound on the recorded programs of each kind that the diagnosis lists because no operation
+/// explains them. Lists for all operations and for the operations with a layer are separate.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on the variables that are listed because no operation explains them, once for all
-/// operations and once for the operations that have a layer.
+/// Upper bound on the variables that the diagnosis lists because no operation explains them. Lists
+/// for all operations and for the operations with a layer are separate.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Joins the items that `of` returns for all operations, each named `all`, and those that it
-/// returns for the operations that have a layer, each named `layered`.
+/// Joins two lists of rows for a table: what `of` returns for all operations, each row marked
+/// `all`, and what `of` returns for only the operations with a layer, each row marked `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -42,12 +42,13 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// A kind of programs: its name, the number of its programs that operations explain, and its
-/// programs that no operation explains.
+/// The recorded programs of one kind: the name of the kind, the number of programs that operations
+/// explain, and the programs that no operation explains.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// For each kind of programs (execution and exchange), returns which programs are explained: first
-/// by all operations (named `all`), then by the operations with a layer only (named `layered`).
+/// For each kind of programs (execution and exchange), returns which recorded programs are
+/// explained: first by all operations (marked `all`), then by only the operations with a layer
+/// (marked `layered`).
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,

@@ -21,8 +21,8 @@ pub struct Liveness {
     pub fullest_tile: u32,
     /// Live bytes of the whole model at each liveness step on the tile `fullest_tile`.
     pub fullest_tile_curve: Curve,
-    /// The ranges of steps that run a single layer, in the order of the steps. Steps between bands
-    /// belong to no layer.
+    /// The ranges of steps that run a single layer, in the order of the steps. Steps between these
+    /// ranges belong to no layer.
     pub bands: Vec<Band>,
     /// The largest variables that are live on `fullest_tile` at its peak; `null` if names are
     /// unknown.

@@ -162,7 +162,7 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
 /// model explains: by layers, by other operations, and by what every stage has. Some bytes count in
-/// each position that uses them; the sentence states their share.
+/// each layer that uses them, also in In and Out; the sentence states their share.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));

@@ -71,8 +71,8 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Computes the time of a step of the best split for a changed request, which is in `claim`.
-    /// Returns `None` if the profile has no cycles.
+    /// Computes the time of a step of the best split of `claim`, which answers a request with some
+    /// options changed. Returns `None` if the profile has no cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
         Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)

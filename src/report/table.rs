@@ -354,7 +354,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Returns the table with only the columns at the indices `places`, in the order of `places`.
+    /// Returns the table with only the columns whose indices are in `places`, in that order.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
         fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
             places.iter().map(|&place| all[place].clone()).collect()

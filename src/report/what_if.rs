@@ -89,9 +89,9 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns for which numbers of stages after a range of layers `bytes` has an entry. `end` is
-    /// the index of the boundary at which the range ends, and `boundaries` the number of all
-    /// boundaries.
+    /// Returns the numbers of stages that may follow a stage, for each of which
+    /// [`ProfileNumbers::bytes`] has an entry. `end` is the index of the boundary at which the
+    /// stage ends, and `boundaries` the number of all boundaries.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -100,16 +100,16 @@ impl WhatIf {
         }
     }
 
-    /// Computes how many entries the `bytes` of each profile would have with `boundaries`
-    /// boundaries.
+    /// Computes how many entries [`ProfileNumbers::bytes`] would have if stages could begin or end
+    /// at `boundaries` places.
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
             .map(|end| end * self.after(boundaries, end).count())
             .sum()
     }
 
-    /// Returns the meaning of each entry of `bytes`, in order: the start and the end (exclusive) of
-    /// a range of positions, and the number of stages after the range.
+    /// Returns the stage to which each entry of [`ProfileNumbers::bytes`] belongs: its first
+    /// position in the layer order, its end (exclusive), and the number of stages after it.
     pub(super) fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
@@ -120,10 +120,10 @@ impl WhatIf {
         })
     }
 
-    /// Chooses the boundaries, among the positions `all`, with which the `bytes` of a profile have
-    /// at most `max_numbers` entries. Prefers all positions, then those near the cuts of the
-    /// report's split (`split`) and of the best splits, then those near `split` only. Returns
-    /// `None` if even the cuts `split` need more entries.
+    /// Chooses the boundaries, at which a stage may begin or end, among the positions `all`, so
+    /// that [`ProfileNumbers::bytes`] has at most `max_numbers` entries. Prefers all positions,
+    /// then those near the cuts of the report's split (`split`) and of the best splits, then those
+    /// near `split` only. Returns `None` if even the cuts `split` need more entries.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
         /// The largest distance, in positions, of a chosen boundary from the nearest cut.
         const FAR: u32 = 64;
@@ -144,8 +144,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets the boundaries and the numbers of each profile, and drops the best splits that have a
-    /// cut at no boundary.
+    /// Sets the boundaries, at which a stage may begin or end, and the bytes of each profile for
+    /// them. Drops the best splits that have a cut elsewhere.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
             best.cuts
@@ -159,9 +159,9 @@ impl WhatIf {
         }
     }
 
-    /// Returns a copy with fewer boundaries, so that the `bytes` of each profile have at most
-    /// `max_numbers` entries and an HTML page can still show the cuts `split`. Returns `None` if
-    /// these cuts need more entries.
+    /// Returns a copy with fewer boundaries, at which a stage may begin or end, so that
+    /// [`ProfileNumbers::bytes`] has at most `max_numbers` entries and an HTML page can still show
+    /// the cuts `split`. Returns `None` if these cuts need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let kept = self.chosen(&self.boundaries, split, max_numbers)?;
         let place = |at: &u32| kept.binary_search(at).ok();
@@ -248,8 +248,9 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Collects the best splits, the constraints and the number of stages that the reader of the
-    /// page can try. Boundaries and bytes stay empty. `costs` has the bytes of ranges of layers.
+    /// Collects the best splits, the constraints and the number of stages that the reader of an
+    /// HTML page can try. The boundaries and the bytes of other splits stay empty. `costs` has the
+    /// bytes of ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
         let max_stages = best
@@ -306,8 +307,8 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Makes a model in which position 0 needs 10 bytes, position 1 needs 11, and so on, plus 100
-    /// bytes for each stage after a range.
+    /// Makes numbers by which a stage needs 10 bytes for In, 11 for the first layer, 12 for the
+    /// next, and so on, and 100 bytes for each stage after it.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -342,9 +343,9 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // The range from boundary 0 to 1 has an entry for 1 and for 2 stages after it, the
-            // range to 2 for 1, and the range to 3 for 0. Then there are two ranges from 1 and one
-            // from 2.
+            // A stage from boundary 0 to 1 has an entry for 1 and for 2 stages after it, a stage
+            // from 0 to 2 for 1, and a stage from 0 to 3 for 0. Then come two entries of stages
+            // from 1, and one from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -374,8 +375,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // Position 20 (the cut of the best split) and its neighbours stay, as does the report's
-        // cut.
+        // The boundaries at and beside the cuts of the best split (20) and of the report's split
+        // (10) stay.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -388,7 +389,8 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // With too little room for the best split, only the cuts of the report's split are kept.
+        // If there are too many numbers with the cuts of the best split, only the cuts of the
+        // report's split are kept.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

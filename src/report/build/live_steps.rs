@@ -124,9 +124,9 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Computes the live bytes of `tile` at each drawn step: in total, by category, and by layer.
-    /// `categories` has the names of all categories, and `listed` the variables that the HTML page
-    /// lists by name.
+    /// Computes the live bytes of `tile` at each step that the HTML page draws: in total, by
+    /// category, and by layer. `categories` has the names of all categories, and `listed` the
+    /// variables that the page lists by name.
     fn tile_at_steps(
         &self,
         categories: &[String],
@@ -205,8 +205,8 @@ impl<'a> ChosenSteps<'a> {
         )
     }
 
-    /// Returns when `variable` is live, as half-open ranges of indices into the list of drawn
-    /// steps.
+    /// Returns when `variable` is live, as half-open ranges of indices into the list of steps that
+    /// the HTML page draws.
     fn spans(&self, variable: &TileVariable) -> Vec<(usize, usize)> {
         spans(
             self.inputs.model.classes.ranges(variable.class),
@@ -214,9 +214,9 @@ impl<'a> ChosenSteps<'a> {
         )
     }
 
-    /// Chooses at most `max_steps` steps to draw, ascending. First come peaks, the ends of curves,
-    /// the start of the backward pass and the ends of layers, then high and low points in the curve
-    /// of the fullest tile.
+    /// Chooses at most `max_steps` steps that the HTML page draws, ascending. First come peaks, the
+    /// ends of curves, the start of the backward pass and the ends of layers, then high and low
+    /// points in the curve of the fullest tile.
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
@@ -311,8 +311,8 @@ fn program(program: Option<&StepProgram>) -> String {
 }
 
 /// Converts half-open ranges of liveness steps to half-open ranges of indices into `steps`, the
-/// drawn steps. Ranges without a drawn step between them become one range, and a range without
-/// drawn steps is dropped. Both inputs are ascending.
+/// steps that an HTML page draws. Ranges without a drawn step between them become one range, and a
+/// range without drawn steps is dropped. Both inputs are ascending.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -327,9 +327,9 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Live bytes (or another number) at each drawn step, stored as the difference from the step
-/// before, so that adding to a range of steps changes only two entries. One more entry follows the
-/// last step.
+/// Live bytes (or another number) at each step that an HTML page draws, stored as the difference
+/// from the drawn step before, so that adding to a range of steps changes only two entries. One
+/// more entry follows the last step.
 #[derive(Clone)]
 struct BytesBySteps(Vec<u64>);
 
@@ -338,9 +338,9 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` at all steps of `spans`, half-open ranges of indices into the list of drawn
-    /// steps. The stored differences may wrap around, but their running sums, the numbers of the
-    /// steps, are exact.
+    /// Adds `number`, such as live bytes, at all steps of `spans`, half-open ranges of indices into
+    /// the list of steps that an HTML page draws. The stored differences may wrap around, but their
+    /// running sums, the numbers of the steps, are exact.
     fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
@@ -369,7 +369,8 @@ mod tests {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // The variable is dead at step 3, but no drawn step shows that.
+        // A variable that is live at steps 2 and 4 to 5 is dead at step 3, but no drawn step shows
+        // that.
         assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
         assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
     }

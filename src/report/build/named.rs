@@ -55,8 +55,9 @@ pub struct NamedVariables {
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step whose live variables are listed. For the peak of a stage, also the positions
-/// of the stage, since only its variables are listed; `None` for the whole model.
+/// A tile and a step whose live variables are listed. For the peak of a stage, also the stage's
+/// range of positions (In, layers, Out), since only its variables are listed; `None` for the whole
+/// model.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
@@ -110,7 +111,7 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        // The variables that are live at each of `places`, in this order, now with names.
+        // The variables that are live at each of `places` (a tile and a step), now with names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
@@ -171,8 +172,8 @@ impl Inputs<'_> {
         whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 
-    /// Returns the positions and the memory of each stage of the split. Returns no stages if the
-    /// model has no liveness steps, or if only the split was requested.
+    /// Returns the range of layers and the memory of each stage of the split. Returns no stages if
+    /// the model has no liveness steps, or if only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let has_steps = self.peaks.place_of_whole().is_some();
         let search = self.search.filter(|_| has_steps).into_iter();
@@ -180,9 +181,8 @@ impl Inputs<'_> {
     }
 
     /// Finds the variables that are live at `place`, a tile and a step. Returns their number and
-    /// bytes, and the [`MAX_SUMMED`] largest ones, still without names. If `place` has the
-    /// positions of a stage, only variables of that stage are included. `lists` has all variables
-    /// of the tile.
+    /// bytes, and the [`MAX_SUMMED`] largest ones, still without names. With the layers of a stage
+    /// (`range`), only variables of that stage are included. `lists` has all variables of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,

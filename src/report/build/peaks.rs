@@ -6,10 +6,10 @@ use crate::model::{LivePlace, Model};
 use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 
-/// Upper bound, not exact, on the points in each curve of the whole model, so that a report stays
-/// small.
+/// Approximate upper bound on the points in each curve of live bytes of the whole model, so that a
+/// report stays small.
 const MAX_POINTS: usize = 1000;
-/// Upper bound, not exact, on the points in the curves of all stages together.
+/// Approximate upper bound on the points in the curves of live bytes of all stages together.
 const MAX_STAGE_POINTS: usize = 12_000;
 
 /// The curves of live bytes over liveness steps, of the whole model and of each stage of the split.

@@ -101,8 +101,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the code and vertex state, in bytes by kind of contents, that every stage needs on
-    /// `tile`, whatever layers the stage has. Returns `None` by the classic rules, which leave
+    /// Returns the bytes of code (by kind) and of vertex state that every stage needs on `tile`,
+    /// whatever layers the stage has. Returns `None` in the classic memory model, which leaves
     /// these bytes out.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
@@ -146,9 +146,10 @@ impl Inputs<'_> {
     }
 
     /// Returns the cuts of the split, each with the bytes that cross the cut and the bytes of
-    /// always-live variables that the cut duplicates. If the search also computed ranges over the
-    /// limit, a cut has the effect of moving a layer across it. `shared` has groups of layers, as
-    /// positions, with the bytes of the always-live variables that all layers of a group use.
+    /// always-live variables that the cut duplicates. If the search also computed the bytes of
+    /// stages over the limit, each cut has the effect of moving a layer across it. `shared` has
+    /// groups of layers, as positions in the layer order, with the bytes of the always-live
+    /// variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let has_moves = search.costs.has_all() && self.is_full();
         search
@@ -186,7 +187,7 @@ impl Inputs<'_> {
     /// Returns the effect on memory of moving one layer across a cut: the last layer before the
     /// cut, or the first layer after it. A move is left out if a stage would be empty, or if the
     /// bytes were not computed. `number` is the index of the stage before the cut; `sides` has the
-    /// positions of the stages before and after the cut.
+    /// ranges of layers of the stages before and after the cut.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);

@@ -24,8 +24,8 @@ pub struct Comparison<'a> {
     pub warnings: Vec<Warning>,
 }
 
-/// The memory of a layer in the earlier and in the later report; `None` where a report lacks the
-/// layer.
+/// The memory of one layer in the two compared reports, the earlier one first; `None` for a report
+/// that lacks the layer.
 type ComparedLayer<'a> = [Option<&'a LayerMemory>; 2];
 
 impl<'a> Comparison<'a> {
@@ -71,14 +71,15 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns by how many bytes a layer grew (below 0 if it shrank): on its fullest tile, and over all
-/// tiles. Returns `None` for a new or removed layer.
+/// Returns by how many bytes a layer grew from the earlier to the later report (below 0 if it
+/// shrank): on its fullest tile, and over all tiles. Returns `None` for a new or removed layer.
 fn growth(layer: &ComparedLayer<'_>) -> Option<[i128; 2]> {
     let on_tile = more(layer.map(|memory| Some(memory?.fullest_tile_bytes)))?;
     Some([on_tile, more(layer.map(|memory| Some(memory?.total)))?])
 }
 
-/// Returns by how many bytes the later report has more; `None` if either number is missing.
+/// Returns how many bytes more the later report has than the earlier one; `None` if either number
+/// is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }

@@ -20,8 +20,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // The range also takes in the layers without a number that came since the last layer of
-            // this block.
+            // The layer extends its block, which also takes in the layers without a number before
+            // it.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -110,9 +110,10 @@ impl Draft<'_> {
             ));
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
-        // Numbers of blocks put layers before the first block on the first IPU, and layers after
-        // the last block on the last IPU, as `--layers-per-ipu` does. So a stage may begin with a
-        // layer outside blocks (or with Out) only directly after the last block.
+        // A configuration that only counts the blocks on each IPU puts layers before the first
+        // block on the first IPU, and layers after the last block on the last IPU, as
+        // `--layers-per-ipu` does. So a stage may begin with a layer outside blocks (or with Out)
+        // only directly after the last block.
         let after = blocks
             .last()
             .map_or(1, |block| block[block.len() - 1].0 + 1);

@@ -17,10 +17,10 @@ impl<'a> FormSource<'a> {
         self.report.framework() == Some(Framework::Tensorflow)
     }
 
-    /// Returns the Keras layer at which a position of the layer order begins: the first one that no
-    /// earlier position calls. Returns `None` if there is none, or if the position begins with a
-    /// module outside the model's own scope, such as an embedding that encoder and decoder share,
-    /// since names do not tell which Keras layer calls the module.
+    /// Returns the Keras layer at which a position of the layer order (In, a layer or Out) begins:
+    /// the first one that no earlier position calls. Returns `None` if there is none, or if the
+    /// position begins with a module outside the model's own scope, such as an embedding that
+    /// encoder and decoder share, since names do not tell which Keras layer calls the module.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let calls = self.calls(position, Framework::Tensorflow)?;
         let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
@@ -50,10 +50,10 @@ impl<'a> FormSource<'a> {
                 .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the innermost module that begins at a position of the layer order; `None` if the
-    /// profile does not show the module. For TensorFlow, returns the path below the model of the
-    /// Keras layer or scope that begins there; if the path is unknown, returns `name`, the name of
-    /// the layer, or `None` for Out.
+    /// Returns the innermost module that begins at a position of the layer order (In, a layer or
+    /// Out); `None` if the profile does not show the module. For TensorFlow, returns the path below
+    /// the model of the Keras layer or scope that begins there; if the path is unknown, returns
+    /// `name`, the name of the layer, or `None` for Out.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();

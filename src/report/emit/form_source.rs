@@ -62,9 +62,9 @@ impl<'a> FormSource<'a> {
             .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position of the layer order calls. Returns `None` if there is no
-    /// such position, or if another framework than `framework` recorded the profile, since its
-    /// names mean nothing in a form for `framework`.
+    /// Returns the modules that a position of the layer order (In, a layer or Out) calls in the
+    /// model's code. Returns `None` if there is no such position, or if another framework than
+    /// `framework` recorded the profile, since its names mean nothing in a form for `framework`.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -73,8 +73,8 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the index of Out for [`calls`](Self::calls). It comes after all layers, even if Out
-    /// runs on the first IPU.
+    /// Returns the position at which [`calls`](Self::calls) has the modules of Out. It comes after
+    /// all layers, even if Out runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }

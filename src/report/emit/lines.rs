@@ -63,8 +63,9 @@ pub struct Lines<'a> {
     /// The beginning of each line if the lines are notes: a comment mark, or an empty text in a
     /// form without comments. `None` if the lines are to be pasted.
     mark: Option<&'static str>,
-    /// The item at each position of the layer order, for [`Line::items`]. A line whose text counts
-    /// or lists items gets a copy of them.
+    /// For each position of the layer order (In, a layer or Out), an item such as the name of a
+    /// part of the model, or an empty text. A line whose text counts or lists items gets a copy of
+    /// them.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -86,16 +87,17 @@ impl<'a> Lines<'a> {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line that every split has. [`STAGE`] in `text` stands for the index of the stage that
-    /// contains `position`, a position of the layer order.
+    /// Adds a line that the configuration has for every split. [`STAGE`] in `text` stands for the
+    /// index of the stage that contains `position`, a position of the layer order (In, a layer or
+    /// Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
         self.push(text.as_ref(), Some(position), None, None);
     }
 
-    /// Adds a line for splits in which a stage other than the first begins at `position` (if
-    /// `begins` is true) or in which no such stage begins there. If only one split is written, the
-    /// line is dropped unless this split meets the condition. [`STAGE`] in `text` stands for the
-    /// index of the stage of `position`.
+    /// Adds a line that the configuration has only for splits in which a stage other than the first
+    /// begins at the layer `position` (if `begins` is true) or in which no such stage begins there.
+    /// If only one split is written, the line is dropped unless this split meets the condition.
+    /// [`STAGE`] in `text` stands for the index of the stage of `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
@@ -103,8 +105,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds lines that depend on the number of stages. `text` returns the line for a number of
-    /// stages, or `None` if there is none; consecutive numbers with equal text share one line.
+    /// Adds lines of the configuration that depend on the number of stages. `text` returns the line
+    /// for a number of stages, or `None` if there is none; consecutive numbers with equal text
+    /// share one line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
         let most_stages = self.source.most_stages;
@@ -161,8 +164,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the text of the line for the split of `source`, with all values put in; `None` if a
-    /// value is missing, so that the line is left out.
+    /// Returns the text of a line of the configuration for the split of `source`, with all values
+    /// put in; `None` if a value is missing, so that the line is left out.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         self.text
             .iter()
@@ -205,7 +208,8 @@ impl Line {
         })
     }
 
-    /// Returns the items of each stage, that is, the non-empty items at the positions of the stage.
+    /// For each stage, returns the items of its layers, such as names of parts of the model, that
+    /// the line of configuration counts or lists. Empty items are left out.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages
@@ -224,8 +228,8 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains `position` of the layer order, or the number of
-    /// stages if the position is after all stages.
+    /// Returns the index of the stage that contains `position` of the layer order (In, a layer or
+    /// Out), or the number of stages if the position is after all stages.
     fn stage_of(&self, position: u32) -> usize {
         self.stages
             .iter()
@@ -233,7 +237,8 @@ impl Split {
             .count()
     }
 
-    /// Returns whether a stage other than the first begins at `position` of the layer order.
+    /// Returns whether a stage other than the first begins at `position` of the layer order (In, a
+    /// layer or Out).
     pub(super) fn begins_at(&self, position: u32) -> bool {
         self.stages
             .iter()

@@ -60,8 +60,9 @@ impl Draft<'_> {
             .by_stages(|stages| source.out_returns(stages).then(|| after.clone()));
     }
 
-    /// Warns of splits in which a stage begins at `position` with operations outside any module
-    /// that begins there. A `BeginBlock` would leave these operations on the IPU before.
+    /// Warns of splits in which a stage begins at `position` (In, a layer or Out) with operations
+    /// outside any module that begins there. A `BeginBlock` would leave these operations on the IPU
+    /// before.
     pub fn warn_functional(&mut self, position: u32) {
         let root = self.source.root;
         let Some(calls) = self.source.torch_calls(position) else {

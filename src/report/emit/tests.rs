@@ -93,8 +93,8 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     );
 }
 
-/// Numbers of blocks put layers before the first block on the first IPU, and layers after the last
-/// block, with Out, on the last IPU.
+/// A configuration that only counts the blocks on each IPU puts layers before the first block on
+/// the first IPU, and layers after the last block, with Out, on the last IPU.
 #[test]
 fn counts_cannot_cut_outside_blocks() {
     let warned = |stages: &[&[&str]]| {

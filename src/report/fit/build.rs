@@ -11,8 +11,8 @@ use crate::report::{
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 
-/// About how many points the curves of all IPUs together may have; more points make a report too
-/// large.
+/// Approximate upper bound on the points in the curves of live bytes of all IPUs together, so that
+/// a report stays small.
 const MAX_POINTS: usize = 12_000;
 
 /// What a report on a recorded compilation is made from.
@@ -172,7 +172,8 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
         let mut points = live.ipus[ipu as usize].clone();
-        // Recorded points begin at the first change, but a curve must begin at step 0.
+        // The profile records live bytes from their first change on, but a curve must begin at step
+        // 0.
         if points.first().is_some_and(|&(step, _)| step > 0) {
             points.insert(0, (0, 0));
         }

@@ -45,8 +45,9 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // The stash and the accumulators are compared only if both sides tell them apart from
-        // variables. A prediction counts accumulators as variables if its profile already has them.
+        // The stash and the accumulators are compared only if prediction and compilation both tell
+        // them apart from variables. A prediction counts accumulators as variables if its profile
+        // already has them.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs

@@ -342,9 +342,9 @@ impl TileParts {
         }
     }
 
-    /// Adds the stash to the variables unless `has_stash`, and the accumulators unless
-    /// `has_accumulators`, so that the bytes are comparable with bytes that do not distinguish
-    /// these kinds.
+    /// Counts the bytes of the stash as variables unless `has_stash`, and those of accumulators
+    /// unless `has_accumulators`, so that the bytes of a tile are comparable with bytes that do not
+    /// distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         let parts = [
             (has_stash, &mut self.stash),

@@ -104,8 +104,8 @@ pub fn stages(report: &Report) -> Table {
     )
 }
 
-/// Makes the table that compares kinds of contents: for each stage, a row for each kind with
-/// predicted or recorded bytes on the fullest tile.
+/// Makes the table that compares the fullest tile of each stage by kind of contents, such as code:
+/// for each stage, a row for each kind that has predicted or recorded bytes.
 pub fn parts(report: &Report) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
@@ -119,8 +119,8 @@ pub fn parts(report: &Report) -> Table {
     })
 }
 
-/// Makes the table of those kinds of contents whose recorded bytes differ from the prediction, for
-/// each stage.
+/// Makes the table that compares the fullest tile of each stage by kind of contents, such as code,
+/// with only the kinds whose recorded bytes differ from the prediction.
 pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     table

@@ -85,7 +85,8 @@ fn stages_are_where_their_layers_run() {
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
-    // Stages with only In or only Out get the remaining IPUs in order.
+    // Stages with only In or only Out have no layers to be matched by, and get the remaining IPUs
+    // in order.
     let alone = comparison(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
@@ -217,7 +218,7 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), Some(("variables", -648)));
     change(&mut stage, 576, 648);
     assert_eq!(worst_part(&stage), Some(("global exchange code", 648)));
-    // If the fullest tile is as full as predicted, no kind of contents is to blame.
+    // If the fullest tile is as full as predicted, no kind of contents (such as code) is to blame.
     change(&mut stage, 576, 576);
     assert_eq!(worst_part(&stage), None);
 }
@@ -312,8 +313,8 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// Programs read all kinds of contents; in Markdown, people see only kinds that differ from the
-/// prediction.
+/// The comparison of a tile for programs has all kinds of contents, such as code; in Markdown,
+/// people see only kinds that differ from the prediction.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
     let all = tables::parts(&compiled()).plain_rows();

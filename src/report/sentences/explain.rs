@@ -12,7 +12,8 @@ use crate::wording::{counted, displayed, listed, share};
 /// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
 /// stage.
 const VARIABLES: usize = 5;
-/// Upper bound on the groups of layers with common variables that `--explain` lists.
+/// Upper bound on the groups of layers that `--explain` lists because they use the same always-live
+/// variables.
 const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, the
@@ -65,8 +66,8 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
     lines
 }
 
-/// Returns the kinds of contents that have any bytes, with their bytes, as words of a sentence.
-/// `named` has the names and the bytes of all kinds.
+/// Lists kinds of memory, such as vertex code, with their bytes as words of a sentence. `named` has
+/// the names and the bytes of all kinds; kinds without bytes are left out.
 fn with_bytes(named: &[(&str, u64)]) -> String {
     with_commas(
         named

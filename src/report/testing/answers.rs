@@ -1,5 +1,5 @@
-//! The answers of a search in the report for tests: proofs, refusals, other splits, and the time of
-//! a step.
+//! The results of a search in the report for tests: the proof that the split is the best, the
+//! reasons why no split fits, other splits, and the time of a step.
 
 use super::*;
 use crate::solve::{Cause, Objective, ObjectiveProof};
@@ -123,8 +123,9 @@ pub(super) fn sweep(limit: u64) -> Sweep {
     }
 }
 
-/// Makes bytes for the ranges of 5 positions: 100,000 for each position of a range, and 1,000 for
-/// each stage after the range.
+/// Makes the numbers from which an HTML page computes other splits of 5 positions (In, layers,
+/// Out): a stage has 100,000 bytes for each of its positions, and 1,000 bytes for each stage after
+/// it.
 pub(super) fn what_if() -> WhatIf {
     let bytes_of = |(start, end, after): (u32, u32, usize)| {
         100_000 * u64::from(end - start) + 1000 * after as u64

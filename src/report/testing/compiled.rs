@@ -134,8 +134,8 @@ fn compiled_tile(ipu: u32) -> RecordedTileFacts {
     }
 }
 
-/// Makes three recorded categories: one that all IPUs have, one that only the last IPU has, and one
-/// that no IPU has.
+/// Makes the recorded bytes of three categories of variables: one that all IPUs have, one that only
+/// the last IPU has, and one that no IPU has.
 fn compiled_categories(ipu: u32) -> Vec<CategoryBytes> {
     let parts = tile_parts(RECORDED[ipu as usize]);
     let category = |name: &str, all_tiles, fullest_tile| CategoryBytes {

@@ -13,7 +13,7 @@ use answers::*;
 use std::ops::Range;
 
 impl Table {
-    /// Returns the cells of each row as programs read them.
+    /// Returns the text of the cells in each row of the table, as programs read them in CSV.
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let order = self.pseudo_layers;
         self.rows
@@ -230,7 +230,8 @@ fn provenance() -> Provenance {
     }
 }
 
-/// Makes two variables, one of which is live at only one of three drawn steps.
+/// Makes two variables, one of which is live at only one of the three steps that an HTML page
+/// draws.
 fn live_steps() -> LiveSteps {
     let named = |name: &str| Some(name.to_string());
     let (always, moving) = (649_988, 649_988);
