@@ -63,7 +63,7 @@ impl DebugInfo {
         self.index.position(id).map(Position)
     }
 
-    /// Returns the id of the debug context at `p`, which is never 0.
+    /// Returns the id of the debug context with the index `p` in the file; an id is never 0.
     pub fn id(&self, p: Position) -> u64 {
         self.record(p).id
     }

@@ -83,8 +83,9 @@ impl<'a> KindRules<'a> {
         }
     }
 
-    /// Returns the field of `kinds`, such as weights, to which the bytes of variables with the
-    /// equivalence class `class` and the use set `set` belong.
+    /// Returns the field of `kinds`, such as weights or activations, to which the bytes of
+    /// variables belong. `class` is their equivalence class (variables that are live at the same
+    /// steps), and `set` their use set (the operations that use them).
     fn of<'k>(&self, kinds: &'k mut VariableKinds, class: u32, set: u32) -> &'k mut u64 {
         let (model, index) = (self.model, set as usize);
         let label = model.label_of(set);

@@ -46,9 +46,9 @@ impl MemoryModel<'_> {
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
     /// pipeline with a split point at the boundary sends for one micro-batch, first in the forward
-    /// pass, then in the backward pass. The boundary with index n is between the positions n and n
-    /// + 1. If Out is on the first IPU, one more entry is for the boundary between the last
-    /// position and Out.
+    /// pass, then in the backward pass. The boundary with index n comes after the position n. If
+    /// Out is on the first IPU, one more entry is for the boundary between the last position and
+    /// Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
         let mut changes = vec![[0i128; 2]; flows.places as usize];

@@ -29,7 +29,7 @@ impl VariableLists {
         self.lists.len()
     }
 
-    /// Returns whether no compute set or region set has a variable, so that there are no lists.
+    /// Returns whether there are no lists of variables.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }

@@ -84,9 +84,10 @@ pub(crate) struct StageRoles {
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to `stage`, except optimizer state, for each lane
-    /// (tile) and each phase, such as the backward pass (see [`PHASES`]). If `roles`, what the
-    /// stage does with each flow, is `None`, only accumulators are added.
+    /// Returns the bytes that the pipeline adds to `stage`, such as stashes and transfer buffers but
+    /// not optimizer state, for each lane (tile) and each phase, such as the backward pass (see
+    /// [`PHASES`]). `roles` says which tensors the stage stashes or forwards; with `None`, only
+    /// accumulators of gradients are added.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,

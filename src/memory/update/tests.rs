@@ -225,8 +225,7 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // Code is not counted, since the rules of the weight update are only about
-                // variables.
+                // The reference knows only variables, so the bytes of code are subtracted.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

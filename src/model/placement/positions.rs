@@ -123,8 +123,8 @@ impl Positions {
             .collect()
     }
 
-    /// Returns the name that a position (In, a layer or Out) has in a report ([`LayerNames`]);
-    /// `None` for the first position.
+    /// Returns the name that a position has in a report ([`LayerNames`]): that of its layer, `Out`,
+    /// or `None` for In, which comes first.
     pub fn layer_name(&self, position: usize) -> Option<String> {
         (position > 0).then(|| self.name(position).to_string())
     }

@@ -12,8 +12,8 @@ use std::cmp::Reverse;
 pub const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on the variables that the HTML page's map of tiles lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
-/// Upper bound on the tiles for which a map lists variables. All tiles of one IPU are within this
-/// bound; of several IPUs, only the fullest tiles are listed.
+/// Upper bound on the tiles whose largest variables the report lists. All tiles of one IPU are
+/// within this bound; of a profile with several IPUs, only the fullest tiles have lists.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {

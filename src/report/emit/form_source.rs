@@ -73,8 +73,8 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position at which [`calls`](Self::calls) has the modules of Out. It comes after
-    /// all layers, even if Out runs on the first IPU.
+    /// Returns the position of Out, the operations after the layers, in the list of modules that
+    /// the positions call. It comes after all layers, even if Out runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }

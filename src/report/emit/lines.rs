@@ -32,8 +32,8 @@ pub struct Line {
     /// both.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
-    /// The lowest and the highest number of stages of the splits that have the line, both
-    /// inclusive; missing if the number does not matter.
+    /// The numbers of stages with which this line of the configuration is printed: the lowest and
+    /// the highest, both inclusive. Missing if the line is printed for every number.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
     /// Whether the line is a note that stays outside the text to paste, since the form has no

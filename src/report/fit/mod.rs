@@ -281,8 +281,8 @@ pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Returns the name and the bytes of each kind of contents, in the order in which tables show
-    /// the kinds.
+    /// Returns the name and the bytes of each kind of data and code on a tile, such as variables or
+    /// vertex code, in the order of the columns of tables.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("variables", self.variables),

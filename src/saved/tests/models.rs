@@ -45,8 +45,8 @@ pub(super) fn full() -> Model {
     body_sets.mark(first, 1, NO_USERS);
     body_sets.mark(both, 0, first);
     let item = |class, set, bytes| VariableGroup { class, set, bytes };
-    // Two groups of variables have the same tile, liveness class and use set, but too many bytes to
-    // be merged into one group.
+    // Two groups of variables on one tile are live at the same steps and have the same users, but
+    // stay apart, since their sum exceeds 32 bits.
     let items = [
         (0, item(0, NO_USERS, 12)),
         (0, item(2, both, u32::MAX)),
