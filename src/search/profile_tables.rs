@@ -37,6 +37,10 @@ pub struct Reach {
 /// single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
+/// Maximum number of positions (In, layers, Out) for which computing all ranges of one pipeline on
+/// all tiles takes less time than checking the few splits that a search finds on critical tiles.
+pub(super) const FEW_POSITIONS: usize = 64;
+
 /// Value of [`Computed::tiles`] for ranges that were computed on all tiles, not only critical ones.
 const ALL_TILES: usize = usize::MAX;
 
@@ -180,7 +184,12 @@ impl<'a> ProfileTables<'a> {
     ) -> Result<()> {
         let critical = self.critical.borrow();
         let is_many = critical.len() * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
-        let all = if is_many { ALL_TILES } else { critical.len() };
+        let is_small = indices.len() == 1 && self.memory.layers() <= FEW_POSITIONS;
+        let all = if is_many || is_small {
+            ALL_TILES
+        } else {
+            critical.len()
+        };
         let least = match tiles {
             Tiles::Known => 0,
             Tiles::Critical => all,

@@ -12,7 +12,7 @@
 //! fullest tiles of its stages become critical, and the search begins again.
 
 use super::pipeline_costs::PipelineCosts;
-use super::profile_tables::{ProfileTables, Reach, Tiles};
+use super::profile_tables::{FEW_POSITIONS, ProfileTables, Reach, Tiles};
 use super::request::Question;
 use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
@@ -26,10 +26,6 @@ use std::sync::Arc;
 
 #[cfg(test)]
 mod tests;
-
-/// Maximum number of positions (In, layers, Out) for which computing all ranges on all tiles takes
-/// only about as long as computing the stages of one split.
-const FEW_POSITIONS: usize = 32;
 
 /// A model with given layers, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]

@@ -6,9 +6,8 @@ use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows}
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
 use crate::memory::{MemoryModel, Parts, Rules};
-use crate::model::{EVERYWHERE, PlaceSet, meets};
+use crate::model::{EVERYWHERE, PlaceSet, ascending, meets};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Selects which bytes of pipeline stages are computed, such as all bytes or only those of single
@@ -42,9 +41,9 @@ pub(super) struct StagesToCompute<'a> {
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first liveness step of each stage. At this step a stage may have its peak, although no
-    /// variable begins to be live there.
-    starts: BTreeSet<u32>,
+    /// The first liveness step of each stage, ascending. At this step a stage may have its peak,
+    /// although no variable begins to be live there.
+    starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: what the stage does with each flow (tensors that the same layers use),
     /// or `None` if the number of stages after it is open. The list is empty without a pipeline.
@@ -89,11 +88,12 @@ impl<'a> StagesToCompute<'a> {
                 .as_ref()
                 .filter(|_| wanted == Wanted::LateRestores),
             stages_of: memory.sets.iter().map(stages_of).collect(),
-            starts: windows
-                .iter()
-                .filter(|window| !window.is_empty())
-                .map(|window| window.start)
-                .collect(),
+            starts: ascending(
+                windows
+                    .iter()
+                    .filter(|window| !window.is_empty())
+                    .map(|window| window.start),
+            ),
             windows,
             roles: memory
                 .flows
@@ -211,18 +211,15 @@ impl StagesToCompute<'_> {
             let [always, always_common] =
                 [stage, self.stages.len()].map(|stage| scratch.always[stage][lane]);
             let in_phase = |phase: usize| {
-                let Highest {
-                    bytes,
-                    common,
-                    step,
-                } = scratch.sums.highest[stage][phase][lane];
+                let highest = &scratch.sums.highest[stage][phase];
+                let common = highest.common[lane];
                 let parts = Parts {
-                    variables: bytes - common + has_steps * always,
+                    variables: highest.bytes[lane] - common + has_steps * always,
                     overhead: common + has_steps * always_common,
                     state: updating.map_or(0, |updating| updating.shares),
                     ..additions.map_or_else(Parts::default, |added| added[lane][phase])
                 };
-                (parts, step)
+                (parts, highest.step[lane])
             };
             StagePeak {
                 phases: std::array::from_fn(in_phase),
@@ -284,6 +281,7 @@ impl StagesToCompute<'_> {
         let phases = &self.memory.phases;
         let in_phases = |start: u32| phases.each_ref().map(|phase| start.max(phase.start));
         sums.restart(self.windows.iter().map(|window| in_phases(window.start)));
+        let mut starts = self.starts.iter().peekable();
         for (phase, steps) in phases.iter().enumerate() {
             for step in steps.clone() {
                 let raise = |sums: &mut LiveSums, stage: usize| {
@@ -291,7 +289,10 @@ impl StagesToCompute<'_> {
                         sums.raise_highest(stage, phase, step);
                     }
                 };
-                let mut raises_all = step == steps.start || self.starts.contains(&step);
+                let mut raises_all = step == steps.start;
+                while starts.next_if(|&&start| start <= step).is_some() {
+                    raises_all = true;
+                }
                 let [ends, begins] = changes.at(step);
                 for &row in ends {
                     let row = &rows[row as usize];
@@ -325,28 +326,26 @@ struct LiveSums {
     /// One entry per stage: its live bytes at the current liveness step. Variables that every stage
     /// has are summed only once, in one more entry at the end.
     live: Vec<[u64; LANES]>,
-    highest: Vec<[[Highest; LANES]; PHASES]>,
+    highest: Vec<[Highest; PHASES]>,
 }
 
 /// The highest live bytes of a stage on a tile in a phase, such as the backward pass.
 #[derive(Clone, Copy)]
 struct Highest {
-    bytes: u64,
+    bytes: [u64; LANES],
     /// The part of the highest live bytes that belongs to variables which every stage has. It is
     /// reported as overhead.
-    common: u64,
+    common: [u64; LANES],
     /// The first liveness step of the phase at which the live bytes of the stage are the highest.
-    step: u32,
+    step: [u32; LANES],
 }
 
 impl LiveSums {
     fn restart(&mut self, firsts: impl Iterator<Item = [u32; PHASES]>) {
-        let highest = |step| {
-            [Highest {
-                bytes: 0,
-                common: 0,
-                step,
-            }; LANES]
+        let highest = |first| Highest {
+            bytes: [0; LANES],
+            common: [0; LANES],
+            step: [first; LANES],
         };
         self.highest.clear();
         self.highest
@@ -362,13 +361,11 @@ impl LiveSums {
         let common = self.live[self.highest.len()];
         let all = lanes::plus(&self.live[stage], &common);
         let highest = &mut self.highest[stage][phase];
-        for (highest, (bytes, common)) in highest.iter_mut().zip(all.into_iter().zip(common)) {
-            if bytes > highest.bytes {
-                *highest = Highest {
-                    bytes,
-                    common,
-                    step,
-                };
+        for (lane, bytes) in all.into_iter().enumerate() {
+            if bytes > highest.bytes[lane] {
+                highest.bytes[lane] = bytes;
+                highest.common[lane] = common[lane];
+                highest.step[lane] = step;
             }
         }
     }
