@@ -16,11 +16,11 @@ seconds() { cut -d' ' -f1 "$RESULTS/$1.runs" | fastest; }
 median_of() { cut -d' ' -f1 "$RESULTS/$1.runs" | median; }
 gigabytes() { calculate "$(cut -d' ' -f2 "$RESULTS/$1.runs" | sort -g | tail -n 1) * 1024 / 1e9"; }
 
-# duration NAME MESSAGE: prints the shortest time in the messages of -vv, in
+# duration NAME MESSAGE: prints the sum of the times in the messages of -vv of the last run, in
 # seconds; a line is MESSAGE and then a time such as 519.36ms or 2.23s.
 duration() {
-    sed -n "s/^$2 \([0-9.]*\)\(s\|ms\|µs\)\$/\1 \2/p" "$RESULTS/$1.logs" |
-        awk '{ print $1 * ($2 == "s" ? 1 : $2 == "ms" ? 1e-3 : 1e-6) }' | fastest
+    sed -n "s/^$2 \([0-9.]*\)\(s\|ms\|µs\)\$/\1 \2/p" "$RESULTS/$1.log" |
+        awk '{ sum += $1 * ($2 == "s" ? 1 : $2 == "ms" ? 1e-3 : 1e-6) } END { print sum + 0 }'
 }
 
 # line TEXT VALUE LIMIT UNIT: prints a line that ends with PASS if the value is at most the limit.
