@@ -162,8 +162,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Only the kind of the error is kept: its text names the temporary file, of which the user
-    // knows nothing.
+    // The user did not ask for a temporary file, so the error loses its text, which names that
+    // file, and keeps only its kind, such as "permission denied".
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;

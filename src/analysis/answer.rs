@@ -67,8 +67,9 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// The same layers in each compilation of the model with this micro-batch size: first in the
-    /// main profile, then in the profiles with another available memory proportion.
+    /// One entry per profile that was recorded with this micro-batch size: the layers of the model
+    /// in that profile. The main profile is first, then those with another available memory
+    /// proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     pub(super) samples: Option<u64>,

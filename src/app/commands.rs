@@ -95,10 +95,10 @@ impl Options {
         changed.to_string()
     }
 
-    /// Returns the text to print after a plan whose recommended row is `row`. The text has commands
-    /// that write the configuration and the page of the split in that row and, unless each IPU has
-    /// its own memory limit, a command for a plan on twice as many IPUs. `report` has the framework
-    /// of the configuration.
+    /// Returns the commands to print after a plan whose recommended row is `row`: two that write
+    /// the configuration and the page of this row's split and, if all IPUs have the same memory
+    /// limit, one that makes a plan for twice as many IPUs. `report` names the framework, which
+    /// determines the form of the configuration.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> String {
         let mut text = configuration_and_page(&row.command, report);
         let most = report

@@ -20,8 +20,8 @@ pub(super) struct CodeItem {
     pub bytes: Vec<TileSum>,
 }
 
-/// A run of tiles `from..to` (end exclusive), each of which has `bytes` bytes of code. `bytes` is
-/// never 0.
+/// Consecutive tiles, from `from` to `to` (exclusive), with the same number of bytes of code on
+/// each. Tiles without code are left out, so `bytes` is never 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileSum {
     pub from: u32,

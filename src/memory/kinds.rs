@@ -39,8 +39,8 @@ impl VariableKinds {
     }
 }
 
-/// What the operations that use a variable tell about its kind, such as weight or activation. Each
-/// list has one entry per use set, that is, per distinct set of operations that use a variable.
+/// Rules that determine the kind of a variable, such as weight or activation, from the operations
+/// that use it. Each list has one entry per distinct set of operations that use some variable.
 struct KindRules<'a> {
     model: &'a Model,
     /// Whether every weight of the model has a label, from the debug context, that marks it as a

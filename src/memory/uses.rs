@@ -3,8 +3,8 @@
 //! which has an index.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
-//! What depends only on the use is therefore looked up once for several tiles, whose bytes are
-//! summed up side by side in lanes (one lane for each tile).
+//! The live ranges and users of a use are therefore looked up once for several tiles, and the bytes
+//! of these tiles are summed side by side in lanes (one lane for each tile).
 
 use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};

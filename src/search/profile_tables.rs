@@ -211,9 +211,12 @@ impl<'a> ProfileTables<'a> {
         let tiles = least.max(all);
         // If the bounds on the ranges of a pipeline stay the same, it keeps its bytes on the tiles
         // computed before: only the critical tiles found since then are added.
-        let kept = |one: &Computed<'_>| match one.reach == reach && tiles < ALL_TILES {
-            true => one.tiles,
-            false => 0,
+        let kept = |one: &Computed<'_>| {
+            if one.reach == reach && tiles < ALL_TILES {
+                one.tiles
+            } else {
+                0
+            }
         };
         let known = lacking.iter().map(|&index| kept(&computed[index])).min();
         let added = critical.get(known.unwrap_or(0)..tiles);

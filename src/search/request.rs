@@ -158,9 +158,10 @@ impl SearchOptions {
     /// Returns the number of replicas in `pipeline`: if replicas share optimizer state, the number
     /// of these replicas, otherwise the number that the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
-        match pipeline.state.is_sharded() {
-            true => pipeline.replicas as usize,
-            false => self.replicas() as usize,
+        if pipeline.state.is_sharded() {
+            pipeline.replicas as usize
+        } else {
+            self.replicas() as usize
         }
     }
 

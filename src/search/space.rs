@@ -218,9 +218,10 @@ impl<'a> Space<'a> {
             });
         }
         Ok(tried.into_iter().min_by(|one, other| {
-            let by_rate = match one.fits {
-                true => one.by_rate(other),
-                false => Ordering::Equal,
+            let by_rate = if one.fits {
+                one.by_rate(other)
+            } else {
+                Ordering::Equal
             };
             let by_peak = one.peak_bytes().cmp(&other.peak_bytes());
             other.fits.cmp(&one.fits).then(by_rate).then(by_peak)

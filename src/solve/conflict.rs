@@ -110,9 +110,10 @@ fn between(
         let reason = format!("{cuts} needed before it, but {possible} possible");
         // If the pins are far enough apart for the needed cuts, forbidden cuts are the problem, so
         // the message names the constraints that forbid them before the earlier pin.
-        let forbidding = match needed <= boundaries.len() {
-            true => forbidding(constraints, boundaries),
-            false => Vec::new(),
+        let forbidding = if needed <= boundaries.len() {
+            forbidding(constraints, boundaries)
+        } else {
+            Vec::new()
         };
         return conflict(reason, [pin].into_iter().chain(forbidding).chain(before));
     }

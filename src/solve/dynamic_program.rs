@@ -222,9 +222,12 @@ impl<'a> StagePass<'a> {
     /// Combines the values of a stage with the values of the stages after it (`rest`): by the
     /// maximum for a bottleneck, by the sum for all other objectives.
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
-        std::array::from_fn(|n| match self.bottleneck == Some(n) {
-            true => stage[n].max(rest[n]),
-            false => stage[n] + rest[n],
+        std::array::from_fn(|n| {
+            if self.bottleneck == Some(n) {
+                stage[n].max(rest[n])
+            } else {
+                stage[n] + rest[n]
+            }
         })
     }
 

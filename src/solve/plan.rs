@@ -114,9 +114,10 @@ impl Score {
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
-        let slowest_cycles = match problem.has_cycles() {
-            true => Some(problem.cycles(plan).into_iter().max()?),
-            false => None,
+        let slowest_cycles = if problem.has_cycles() {
+            Some(problem.cycles(plan).into_iter().max()?)
+        } else {
+            None
         };
         Some(Self {
             peak: peaks.iter().copied().max()?,

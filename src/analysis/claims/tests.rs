@@ -18,8 +18,8 @@ fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     test(&Answers::new((&analysis, &[]), &layers, &progress));
 }
 
-/// Returns whether the split `one` uses at most as many IPUs as the split `other`, takes at most as
-/// much time per micro-batch, and has at most the same peak memory.
+/// Returns whether no number of IPUs, time per micro-batch or peak memory of the split `one` is
+/// above that of the split `other`.
 fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     one.best.all_ipus() <= other.best.all_ipus()
         && one.best.by_rate(&other.best).is_le()

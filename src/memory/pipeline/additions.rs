@@ -139,9 +139,9 @@ impl Flows {
         start..if is_whole { self.places } else { end }
     }
 
-    /// Returns whether Out is a pipeline stage of its own on the IPU of the stage that runs
-    /// `places`. This is so if Out is on the first IPU and the stage has In but is not the only
-    /// stage.
+    /// Returns whether the IPU of the stage that runs `places` (In, layers, Out) also runs Out, as
+    /// a pipeline stage of its own: the stage begins with In, Out is on the first IPU, and there
+    /// are further stages.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }

@@ -1,10 +1,10 @@
 //! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! What a stage does with a flow (tensors that the same layers use) is the same on all tiles, so it
-//! is computed once for all ranges ([`Patterns`]), and evaluated only where a range gains or loses
-//! a layer that can change the result. Then the bytes of the flows are summed tile by tile. Ranges
-//! grow layer by layer from each start, as in `memory::ranges`.
+//! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
+//! use) does not depend on the tile. [`Patterns`] therefore has it once for all ranges of layers,
+//! as lists of the ranges that do. The bytes of the flows are then summed tile by tile, while
+//! ranges grow layer by layer from each first layer, as in `memory::ranges`.
 
 use super::Recompute;
 use super::additions::{PHASES, TileFlows, Transfers};
@@ -136,8 +136,9 @@ impl<const N: usize> RangeAdditions<N> {
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
         let places = flows.places_of(range);
         self.is_beside_out = flows.is_beside_out(&places);
-        // A range of layers keeps as many bytes for its backward pass as the one of its places (In,
-        // layers, Out) that keeps the most. It runs backward if any of its places does.
+        // The kept bytes of a range are those of its largest group of variables
+        // ([`Transfers::kept`]), hence the maximum over its places (In, layers, Out). A range runs
+        // backward if any of its places does.
         let sums = &mut self.range;
         for place in last as u32..places.end {
             sums.backward = sums.backward.max(flows.backward_of(place));

@@ -251,9 +251,9 @@ impl RangePass<'_> {
     }
 
     /// Raises the peak of each range of layers to its bytes on at most `N` tiles, once for each
-    /// group of pipelines in which the same variables are live at the same steps. Returns false,
-    /// with incomplete peaks, if sums of type `B` may overflow or if so many lanes need too many
-    /// sums. Fewer tiles must then be examined at once.
+    /// group of pipelines in which the same variables are live at the same steps. Returns false, and
+    /// leaves the peaks incomplete, if sums of bytes may overflow the type `B`, or if the sums for
+    /// so many tiles side by side would take too much memory. The caller then tries fewer tiles.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

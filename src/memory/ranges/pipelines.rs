@@ -284,8 +284,8 @@ pub(super) struct TileScratch<B, const N: usize> {
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// What is needed to compute the bytes of all ranges of layers on some neighbouring tiles, in
-/// pipelines in which the same variables are live at the same steps.
+/// Computes the bytes of all ranges of layers on some neighbouring tiles, in pipelines in which the
+/// same variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
     pub scratch: &'a mut TileScratch<B, N>,

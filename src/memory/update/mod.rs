@@ -19,9 +19,9 @@ use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
 
-/// What each variable does in the weight update, which is a phase of its own if optimizer state is
-/// off the chip or sharded. Weights are updated one after the other, each in an *update*; updates
-/// are numbered from 0.
+/// The role of each variable in the weight update, such as weight or optimizer state. The weight
+/// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
+/// one after the other, each in an *update*; updates are numbered from 0.
 #[derive(Debug, Clone)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,

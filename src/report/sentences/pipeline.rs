@@ -195,9 +195,12 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| match other.fits {
-            true => needing(other, ""),
-            false => other_split(other),
+        .map(|other| {
+            if other.fits {
+                needing(other, "")
+            } else {
+                other_split(other)
+            }
         })
         .collect()
 }
@@ -234,9 +237,10 @@ pub fn with_replicas(report: &Report) -> Option<String> {
 /// Returns the sentence about the best split with changed options: whether the split fits, how many
 /// bytes its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    match alternative.fits {
-        true => needing(alternative, " it fits:"),
-        false => needing(alternative, " it does not fit:"),
+    if alternative.fits {
+        needing(alternative, " it fits:")
+    } else {
+        needing(alternative, " it does not fit:")
     }
 }
 

@@ -380,9 +380,10 @@ impl<'a> StageSearch<'a> {
         let copies = first
             .copy_cycles(placed.sent, (self.slots, micro_batches))
             .unwrap_or(0);
-        let update = match first.updates_side_by_side() {
-            true => placed.update,
-            false => self.update,
+        let update = if first.updates_side_by_side() {
+            placed.update
+        } else {
+            self.update
         };
         Rate {
             cycles: work.chain([copies, update]).fold(0, u128::saturating_add),

@@ -47,9 +47,9 @@ pub(crate) struct Flows {
     /// Tells which gradients an accumulator takes. In a pipeline, these gradients are live only
     /// until the end of the backward pass.
     summed: Arc<SummedGradients>,
-    /// What Out does with the tensors of each flow (tensors with the same users) as a pipeline
-    /// stage of its own on the first IPU. `None` if Out is not on the first IPU, and before
-    /// [`Flows::in_pipeline`].
+    /// For each flow (tensors with the same users), whether Out stashes, receives or sends its
+    /// tensors when Out is a pipeline stage of its own on the first IPU. `None` if Out is on
+    /// another IPU, or as long as no pipeline has been chosen ([`Flows::in_pipeline`]).
     pub roles_of_out: Option<Arc<StageRoles>>,
     /// The liveness steps at which variables are live in stages of the pipeline; `None` as long as
     /// no pipeline has been chosen ([`Flows::in_pipeline`]).

@@ -1,6 +1,6 @@
-//! What a stage does with the tensors of a flow (tensors that the same layers use): whether it
-//! stashes them and in how many copies, and whether it transfers them. `additions.rs` sums the
-//! bytes of these tensors.
+//! Decides for each pipeline stage and each flow (tensors that the same layers use) whether the
+//! stage stashes the tensors of the flow, in how many copies, and whether it receives them from or
+//! sends them to other stages. `additions.rs` sums the bytes of these tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
