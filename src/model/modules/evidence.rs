@@ -91,8 +91,11 @@ impl<'a> Evidence<'a> {
                 evidence.parameters[first].push(tensor);
                 let groups = model.use_sets.groups(set);
                 for at in groups.map(|group| first_of_group[group as usize]) {
-                    if at != NONE && evidence.used[at].len() < USED {
-                        evidence.used[at].push(tensor);
+                    if let Some(used) = evidence.used.get_mut(at)
+                        && used.len() < USED
+                        && !used.contains(&&**tensor)
+                    {
+                        used.push(tensor);
                     }
                 }
             }

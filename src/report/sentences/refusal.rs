@@ -132,6 +132,9 @@ fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<Strin
     };
     let (needed, needing) = (counted(split.ipus, "IPU"), needing(split, ""));
     let powers = match framework {
+        Some(Framework::Poptorch) if split.replicas > 1 => {
+            " (PopTorch takes powers of 2 for each replica)"
+        }
         Some(Framework::Poptorch) => " (PopTorch takes powers of 2)",
         _ => "",
     };
