@@ -59,7 +59,7 @@ impl GroupCode {
         });
         let control = |program: &'p Program| (&program.control_code, 1);
         let without_children = group.clone().filter(|program| program.children.is_empty());
-        let states = compute_sets().flat_map(|set| states(programs, set));
+        let states = compute_sets().flat_map(|set| programs.states(set));
         let sum = |what, parts: Vec<(&TileBytes, u64)>| {
             TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
@@ -256,18 +256,6 @@ impl Budget {
             })?;
         Ok(())
     }
-}
-
-/// Iterates over the vertex types of a compute set. Each item has the number of vertices of one
-/// type on each tile, and the bytes of state of one such vertex.
-pub fn states<'a>(
-    programs: &'a Programs,
-    set: &'a ComputeSet,
-) -> impl Iterator<Item = (&'a TileBytes, u64)> {
-    set.vertices.iter().map(|(kind, instances)| {
-        let size = programs.vertex_types[*kind as usize].state_bytes;
-        (instances, u64::from(size))
-    })
 }
 
 fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {

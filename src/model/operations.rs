@@ -1,7 +1,6 @@
 //! Groups the programs of a profile into operations (docs/model.md, "Contexts and names" and
 //! "Operations"), and lists the programs that have vertex state or exchange code.
 
-use super::code::states;
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use crate::message::FileError;
@@ -264,7 +263,8 @@ pub fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<Owned
         .filter_map(|(program, group)| {
             let (kind, bytes) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {
-                    let state = states(programs, &programs.compute_sets[*set as usize])
+                    let state = programs
+                        .states(&programs.compute_sets[*set as usize])
                         .map(|(instances, size)| instances.total().saturating_mul(size));
                     (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
                 }

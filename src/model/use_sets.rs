@@ -262,9 +262,11 @@ impl UseSetIndex {
     /// program uses, ascending, each with the role of its variables, such as destination of an
     /// exchange. If they have several roles, the first in the order of [`Role`] is taken.
     pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
-        let (of_sets, _) = profile.lists_of(&[program]);
-        let Program { kind, regions, .. } = &profile.programs.all[program as usize];
-        let mut sets: Vec<(u32, Role)> = of_sets
+        let program = &profile.programs.all[program as usize];
+        let compute_set = profile.programs.set_of(program);
+        let Program { kind, regions, .. } = program;
+        let mut sets: Vec<(u32, Role)> = compute_set
+            .and_then(|set| profile.compute_set_variables.position(set.id))
             .iter()
             .flat_map(|&list| &self.of_compute_sets[list as usize])
             .map(|&set| (set, Role::Computes))

@@ -125,29 +125,13 @@ impl Profile {
     /// twice, but a variable may be in several lists. `programs` holds indices into
     /// [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
-        let (of_sets, of_regions) = self.lists_of(programs);
-        of_sets
-            .into_iter()
-            .map(|list| self.compute_set_variables.members(list))
-            .chain(
-                of_regions
-                    .into_iter()
-                    .map(|list| self.region_variables.members(list)),
-            )
-            .collect()
-    }
-
-    /// Returns the lists of variables that any of `programs` uses: first the indices of lists in
-    /// `compute_set_variables`, then those of lists in `region_variables`, both ascending and
-    /// without repetition. `programs` holds indices into [`Programs::all`].
-    pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let programs = programs.iter().map(|&own| &self.programs.all[own as usize]);
         let sets = programs.clone().filter_map(|own| self.programs.set_of(own));
         let regions = programs.flat_map(|own| own.regions.iter().copied());
-        (
-            self.compute_set_variables.positions(sets.map(|set| set.id)),
-            self.region_variables.positions(regions),
-        )
+        self.compute_set_variables
+            .lists(sets.map(|set| set.id))
+            .chain(self.region_variables.lists(regions))
+            .collect()
     }
 
     /// Reads the `profile.pop` at `path`, and reports the number of rows read to `progress`.

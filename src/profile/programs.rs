@@ -107,6 +107,18 @@ impl Programs {
         }
     }
 
+    /// Iterates over the vertex types of a compute set. Each item has the number of vertices of one
+    /// type on each tile, and the bytes of state of one such vertex.
+    pub(crate) fn states<'a>(
+        &'a self,
+        set: &'a ComputeSet,
+    ) -> impl Iterator<Item = (&'a TileBytes, u64)> {
+        set.vertices.iter().map(|(kind, instances)| {
+            let size = self.vertex_types[*kind as usize].state_bytes;
+            (instances, u64::from(size))
+        })
+    }
+
     /// Reads the program tree with its compute sets, vertices, and the data in the tables of
     /// program types.
     pub(super) fn read(database: &Database) -> Result<Self> {
@@ -364,9 +376,17 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
             Ok(())
         })?;
     }
+    // Most programs move no regions, and an empty `Arc` needs no memory of its own.
+    let shared = |regions: Vec<u64>| {
+        if regions.is_empty() {
+            Arc::default()
+        } else {
+            regions.into()
+        }
+    };
     Ok(details
         .into_iter()
-        .map(|(row, (kind, regions))| (row, (kind, regions.into())))
+        .map(|(row, (kind, regions))| (row, (kind, shared(regions))))
         .collect())
 }
 

@@ -49,11 +49,11 @@ impl VariableLists {
             .map(|position| position as u32)
     }
 
-    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`, in
-    /// ascending order and without repetition.
-    pub(super) fn positions(&self, ids: impl Iterator<Item = u64>) -> Vec<u32> {
+    /// Returns the members of the lists of the compute sets or region sets with the ids `ids`, each
+    /// list once, in ascending order of their positions.
+    pub(super) fn lists(&self, ids: impl Iterator<Item = u64>) -> impl Iterator<Item = &[u32]> {
         let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
-        positions.into_iter().collect()
+        positions.into_iter().map(|list| self.members(list))
     }
 
     /// Returns the members (indices of variables) of the list at `position`, in the order of the

@@ -121,8 +121,7 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.add_to(sums);
     }
-    for (vertex_type, instances) in &set.vertices {
-        let size = u64::from(programs.vertex_types[*vertex_type as usize].state_bytes);
+    for (instances, size) in programs.states(set) {
         instances.change(sums, |sum, count| {
             sum.saturating_add(count.saturating_mul(size))
         });
