@@ -280,16 +280,22 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let mut claims = Vec::new();
-        for of_one in 1..=ipus / 2 {
-            let changed = request.changed().with_replicas(ipus / of_one);
-            claims
-                .extend(self.answered_if_fitting(changed.with_state(answer.best.pipeline.state))?);
+        let mut counts: Vec<usize> = (1..=ipus / 2).map(|of_one| ipus / of_one).collect();
+        counts.dedup();
+        let mut fastest: Option<Claim<'s>> = None;
+        for replicas in counts {
+            let changed = request.changed().with_replicas(replicas);
+            let claim = self.answered_if_fitting(changed.with_state(answer.best.pipeline.state))?;
+            // A claim keeps the costs of its ranges, so only the fastest one is kept.
+            let best = fastest.as_ref().map_or(&answer.best, |own| &own.best);
+            if claim
+                .as_ref()
+                .is_some_and(|own| own.best.by_rate(best).is_lt())
+            {
+                fastest = claim;
+            }
         }
-        Ok(claims
-            .into_iter()
-            .filter(|claim| claim.best.by_rate(&answer.best).is_lt())
-            .min_by(|one, other| one.best.by_rate(&other.best)))
+        Ok(fastest)
     }
 
     /// Returns the best split for each micro-batch size that the model was recorded with, in

@@ -35,6 +35,11 @@ pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, 
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
+/// Returns whether a result that is written to `path` goes to standard output.
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Returns an error if the command would overwrite a file that it also reads (except a saved model,
 /// which may be saved over itself), or would write one file twice. Also refuses names that SQLite
 /// would read as changes to the profile, and folders that cannot be written to. Call this function
@@ -42,7 +47,7 @@ pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, 
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
-    if saved == Some(Path::new("-")) {
+    if saved.is_some_and(is_standard_output) {
         return Err(usage(
             "--save-to-file - would mix with results on standard output; name a file, or ./- for \
              one of this name",
@@ -50,7 +55,7 @@ pub fn check(options: &Options) -> Result<()> {
     }
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
-        .filter(|(_, path)| *path != Path::new("-"));
+        .filter(|(_, path)| !is_standard_output(path));
     for (option, path) in saved
         .map(|path| ("--save-to-file", path))
         .into_iter()
@@ -117,7 +122,7 @@ pub fn write(
     let mut files = Vec::new();
     for (option, path, write) in exports(options) {
         let bytes = write(report)?;
-        if path == Path::new("-") {
+        if is_standard_output(path) {
             sections.text(option.trim_start_matches('-'), bytes)?;
         } else {
             files.push((path, bytes));

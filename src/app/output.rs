@@ -124,7 +124,8 @@ impl<'a> Outputs<'a> {
         let search = usize::from(results.sweep) + usize::from(results.plan);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
-        let exports = export::exports(self.options).filter(|(_, path, _)| *path == Path::new("-"));
+        let exports =
+            export::exports(self.options).filter(|(_, path, _)| export::is_standard_output(path));
         tables + solved + search + results.forms().len() + exports.count() + compared
     }
 

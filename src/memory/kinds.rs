@@ -69,9 +69,7 @@ impl<'a> KindRules<'a> {
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
         let streams = |group: usize| model.operation_groups[group].only_streams();
         let any = |counts: &dyn Fn(usize) -> bool| {
-            model.use_sets.fold(false, |is_used, group| {
-                is_used || (counts(group as usize) && !streams(group as usize))
-            })
+            model.sets_of_any(|group| counts(group) && !streams(group))
         };
         Self {
             model,

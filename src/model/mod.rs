@@ -221,6 +221,13 @@ impl Model {
         })
     }
 
+    /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
+    /// is true for any operation group that uses the set's variables.
+    pub(crate) fn sets_of_any(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
+        self.use_sets
+            .fold(false, |is_any, group| is_any || is_wanted(group as usize))
+    }
+
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
         let mut sums = vec![SetBytes::default(); self.use_sets.len()];
         for item in self.variables.uses() {
@@ -251,11 +258,11 @@ impl Model {
         let is_forward =
             self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
         // The forward pass reads weights, but neither accumulators nor optimizer state.
-        let reads = self.users_by_set(|group| is_forward[group] && !streams(group));
+        let reads = self.sets_of_any(|group| is_forward[group] && !streams(group));
         (0u32..)
             .zip(bytes)
             .map(|(set, bytes)| (set, bytes.parameters))
-            .filter(move |&(set, parameters)| parameters > 0 && reads[set as usize] > 0)
+            .filter(move |&(set, parameters)| parameters > 0 && reads[set as usize])
             .filter(move |&(set, parameters)| match self.label_of(set).kind {
                 kind if has_kinds => kind == TensorKind::Variable,
                 TensorKind::Constant => false,

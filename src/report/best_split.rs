@@ -144,12 +144,7 @@ impl Inputs<'_> {
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
             compares_pipelines: search.open_pipelines > 1,
-            rows: search
-                .claims
-                .sweep
-                .iter()
-                .map(|claim| self.best_split(claim))
-                .collect(),
+            rows: self.best_splits(&search.claims.sweep),
         })
     }
 
@@ -160,12 +155,12 @@ impl Inputs<'_> {
             max_ipus: search.all_ipus() as u32,
             ipus_tried: front.ipus.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
-            rows: front
-                .rows
-                .iter()
-                .map(|claim| self.best_split(claim))
-                .collect(),
+            rows: self.best_splits(&front.rows),
         })
+    }
+
+    fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {
+        claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
     /// Describes the best split of `claim`, which answers a request with some options changed. The

@@ -270,10 +270,12 @@ impl<'a> Space<'a> {
         let placed = PlacedStage::of_split(plan.stages());
         let (mut highest, mut is_more) = (0, false);
         for (number, tables) in self.profiles.iter().enumerate() {
-            let stages = placed.iter().cloned().zip(found.peaks.iter().copied());
-            let own: Vec<(PlacedStage, u64)> = stages
+            let own: Vec<(PlacedStage, u64)> = placed
+                .iter()
+                .zip(&found.peaks)
                 .zip(plan.profiles())
-                .filter_map(|(stage, &profile)| (profile == number).then_some(stage))
+                .filter(|&(_, &profile)| profile == number)
+                .map(|((stage, &assumed), _)| (stage.clone(), assumed))
                 .collect();
             let peaks = tables.exact_peaks(found.pipeline, &own)?;
             for (peak, (_, assumed)) in peaks.into_iter().zip(own) {

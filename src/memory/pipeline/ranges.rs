@@ -47,9 +47,6 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The bytes that Out stashes, receives, sends and keeps, if Out is on the first IPU, where it
     /// can be a pipeline stage of its own; otherwise `None`.
     out: Option<Transfers<N>>,
-    /// Whether Out is a pipeline stage of its own on the first IPU and the range of layers that is
-    /// examined at the moment runs on this IPU too.
-    is_beside_out: bool,
 }
 
 impl<const N: usize> RangeAdditions<N> {
@@ -134,13 +131,11 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        let places = flows.places_of(range);
-        self.is_beside_out = flows.is_beside_out(&places);
         // The kept bytes of a range are those of its largest group of variables
         // ([`Transfers::kept`]), hence the maximum over its places (In, layers, Out). A range runs
         // backward if any of its places does.
         let sums = &mut self.range;
-        for place in last as u32..places.end {
+        for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
             lanes::raise(&mut sums.kept, &self.kept[place as usize]);
         }
@@ -153,10 +148,12 @@ impl<const N: usize> RangeAdditions<N> {
         flows.stash(depth, &self.range)
     }
 
-    /// Returns the bytes of transfer buffers and forwarded tensors of the current range of layers
-    /// in each phase, such as the backward pass (see [`PHASES`]), with one number per lane (tile).
-    pub fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
-        let out = self.out.as_ref().filter(|_| self.is_beside_out);
+    /// Returns the bytes of transfer buffers and forwarded tensors of `range`, the current range of
+    /// layers, in each phase, such as the backward pass (see [`PHASES`]), with one number per lane
+    /// (tile).
+    pub fn beside(&self, flows: &Flows, range: &Range<usize>) -> [[u64; N]; PHASES] {
+        let is_beside_out = flows.is_beside_out(&flows.places_of(range));
+        let out = self.out.as_ref().filter(|_| is_beside_out);
         let by_lane: [_; N] = std::array::from_fn(|lane| flows.in_phases(&self.range, out, lane));
         std::array::from_fn(|phase| {
             by_lane.map(|[buffers, forwarded]| buffers[phase] + forwarded[phase])

@@ -33,7 +33,7 @@ impl MemoryModel<'_> {
             .iter()
             .enumerate()
             .filter_map(|(number, stage)| match self.weights(stage) {
-                [bytes, 0] if bytes > least => Some((number.to_string(), bytes)),
+                [bytes, 0] if bytes > least => Some((number, bytes)),
                 _ => None,
             })
             .unzip();

@@ -180,7 +180,7 @@ impl<const N: usize> InPipeline<'_, N> {
         if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
             additions.add(flows, range);
-            scratch.phases = additions.beside(flows).map(ByLane);
+            scratch.phases = additions.beside(flows, range).map(ByLane);
             lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
             scratch.columns.clear();
             for after in 0..ranges.depths(range.end) {

@@ -292,20 +292,20 @@ struct Updates<'a> {
 impl<'a> Updates<'a> {
     fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
-        let updates = model.updates_by_set();
+        let is_updated = model.sets_of_any(|group| is_update[group]);
         // Copies from or to the host do not change the role of a variable in updates, so operation
         // groups that only copy are ignored.
         let mut is_of_updates = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
-        for (is_of_updates, &updates) in is_of_updates.iter_mut().zip(&updates) {
-            *is_of_updates &= updates > 0;
+        for (is_of_updates, &is_updated) in is_of_updates.iter_mut().zip(&is_updated) {
+            *is_of_updates &= is_updated;
         }
         let mut found = Self {
             model,
             pipeline,
             tensor_bytes: tensor_bytes(model),
             of_group: vec![0; is_update.len()],
-            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &updates)),
+            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &is_updated)),
             is_update,
             is_of_updates,
             steps: Vec::new(),
@@ -407,12 +407,12 @@ impl<'a> Updates<'a> {
 }
 
 /// Returns one entry per use set (the operations that use a variable): the role of its parameters
-/// in weight updates. `updates` has the number of operation groups in updates that use the
-/// variables of each use set.
+/// in weight updates. `is_updated` says for each use set whether an update uses its variables, and
+/// `is_of_updates` whether only updates use them.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
-    (is_of_updates, updates): (&[bool], &[u8]),
+    (is_of_updates, is_updated): (&[bool], &[bool]),
 ) -> Vec<Option<UpdateRole>> {
     let has_names = matches!(
         model.recording.framework,
@@ -421,7 +421,7 @@ fn of_parameters(
     (0..model.use_sets.len() as u32)
         .map(|set| {
             let label = model.label_of(set);
-            let is_updated = updates[set as usize] > 0;
+            let is_updated = is_updated[set as usize];
             let is_accumulator = label.is_accumulator();
             let (forward, _) = by_pass.places(set);
             let name = label.weight_name();

@@ -292,7 +292,9 @@ impl<'a> StageSearch<'a> {
         let Some(mine) = self.costs_of(next) else {
             return false;
         };
-        self.checked.problem.profiles().any(|profile| {
+        let profiles = self.checked.problem.profiles();
+        let mut others = profiles.filter(|&profile| profile != next.profile);
+        others.any(|profile| {
             let positions = next.positions.clone();
             let theirs = self.costs_of(&CompiledStage { positions, profile });
             theirs.is_some_and(|theirs| {

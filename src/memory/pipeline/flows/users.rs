@@ -311,10 +311,8 @@ impl SummedGradients {
     pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
-        let is_used_after = model.use_sets.fold(false, |is_used, group| {
-            let group = group as usize;
-            is_used || (is_after[group] && model.operation_groups[group].computes())
-        });
+        let is_used_after =
+            model.sets_of_any(|group| is_after[group] && model.operation_groups[group].computes());
         Self { is_used_after, end }
     }
 
