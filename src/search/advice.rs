@@ -17,11 +17,13 @@ const MIN_SHARE: u64 = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// The change of the model.
+    /// The kind of change to the model, such as 16 instead of 32 bits for weights.
     pub change: Change,
-    /// The weight that the change is about; `null` if the change is not about a weight.
+    /// Name of the weight whose operations are to run in two parts (`serialized-weight`); `null`
+    /// for any other kind of change.
     pub weight: Option<String>,
-    /// Upper bound on the bytes that the change frees on the fullest tile.
+    /// Upper bound on the bytes that this change to the model frees on the fullest tile of the
+    /// stage.
     pub frees: u64,
 }
 
@@ -30,7 +32,8 @@ pub struct Advice {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Run the operations of a weight in two parts, one after the other.
+    /// Split the operations that use a weight, such as a matrix product, into two parts that run
+    /// one after the other. This frees at most half of the bytes of their temporaries.
     #[default]
     SerializedWeight,
     /// Lower the available memory proportion of operations, so that they need fewer temporaries.
@@ -39,7 +42,7 @@ pub enum Change {
     HalfPrecision,
 }
 
-/// Consecutive layers that exceed the limit as one stage.
+/// Consecutive layers that exceed the memory limit if they run as one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OverLimit {
@@ -47,12 +50,13 @@ pub struct OverLimit {
     pub positions: Range<usize>,
     /// The names of the layers, in order.
     pub layers: LayerNames,
-    /// The tile with the most bytes of the layers as one stage; the first one of a tie.
+    /// The tile on which the layers, run as one stage, take the most bytes; of several such tiles,
+    /// the first.
     pub tile: u32,
     /// The first step at which live variables of the layers take the most bytes on `tile`; `null`
     /// if the layers have no steps.
     pub step: Option<u32>,
-    /// Bytes of the layers as one stage on `tile`, at its peak.
+    /// The most bytes that the layers, run as one stage, take on `tile` at any step.
     pub bytes: u64,
     /// Bytes that the stage may take on each tile.
     pub limit: u64,

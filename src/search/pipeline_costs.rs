@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Limit on the start positions of the stages with which reports show other splits of a model with
-/// more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions: such stages start at position 0, or
-/// at fewer than this number of positions near the cuts of the shown split.
+/// For a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports show only
+/// other splits whose stages begin at position 0 or near a cut of the shown split. The number of
+/// positions near cuts is below this constant, unless there are too many cuts.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with the memory, time and constraints that the solver needs.
@@ -23,8 +23,8 @@ const MAX_TRIED_STARTS: usize = 160;
 pub struct PipelineCosts<'a> {
     /// The search request, with the constraints and other data that all pipelines share.
     pub question: Arc<Question>,
-    /// The memory model of each profile (there is at least one), set to the pipeline of these
-    /// costs.
+    /// The memory model of each profile (there is at least one), including the bytes that the
+    /// pipeline (schedule, recomputation, place of optimizer state, replicas) adds to stages.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
     /// search has found the number that the model needs.
@@ -60,13 +60,14 @@ impl<'a> PipelineCosts<'a> {
         0..self.by_profile.len()
     }
 
-    /// Returns the memory model of the main profile (index 0), set to the pipeline of these costs.
+    /// Returns the memory model of the main profile (index 0), including the bytes that the
+    /// pipeline adds to stages.
     pub fn memory(&self) -> &MemoryModel<'a> {
         self.memory_in(0)
     }
 
-    /// Returns the memory model of the profile with index `profile`, set to the pipeline of these
-    /// costs.
+    /// Returns the memory model of the profile with index `profile`, including the bytes that the
+    /// pipeline adds to stages.
     pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
         &self.memory_by_profile[profile]
     }
@@ -115,14 +116,13 @@ impl<'a> PipelineCosts<'a> {
         Ok(own.into_values().collect())
     }
 
-    /// Returns the request that these costs are for: number of IPUs, limits, goal, constraints and
-    /// options.
+    /// Returns the search request: number of IPUs, limits, goal, constraints and options.
     pub fn request(&self) -> &SearchRequest {
         &self.question.request
     }
 
-    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) of these
-    /// costs.
+    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) in which
+    /// stages have these memory and time costs.
     pub fn pipeline(&self) -> Pipeline {
         self.memory().pipeline()
     }
@@ -222,8 +222,8 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak whose stages are all computed ranges, whatever the
-    /// memory limits.
+    /// Finds the split with the lowest peak, whatever the memory limits. Its stages can only be
+    /// ranges of positions whose bytes were computed; ranges with many bytes may lack them.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
@@ -261,9 +261,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns the `positions` (ascending) that are nearest to one of `cuts`, as many as `fits`
-/// accepts: all within the largest distance, up to `farthest`, for which `fits` accepts their
-/// number. Returns `None` if `fits` rejects even the positions at the cuts.
+/// Returns all `positions` (ascending) that are at most d positions away from one of `cuts`, for
+/// the largest d from 0 to `farthest` with which `fits` accepts the number of these positions.
+/// Returns `None` if `fits` rejects even the positions at the cuts (d = 0).
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

@@ -32,13 +32,15 @@ pub struct Reach {
     pub stages: usize,
 }
 
-/// If more than one of every `TILES_OF_A_CRITICAL_ONE` tiles is critical, ranges are computed on
-/// all tiles, since one pass over neighbouring tiles takes less time than several passes over
-/// single tiles.
+/// A tile is critical if it is the fullest tile of a split that the search has found. If more than
+/// one of every `TILES_OF_A_CRITICAL_ONE` tiles is critical, ranges are computed on all tiles,
+/// since one pass over neighbouring tiles takes less time than several passes over single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
-/// Maximum number of positions (In, layers, Out) for which computing all ranges of one pipeline on
-/// all tiles takes less time than checking the few splits that a search finds on critical tiles.
+/// Maximum number of positions (In, layers, Out) for which all ranges of one pipeline are computed
+/// on all tiles at once. With so few positions, this takes less time than computing them on the
+/// fullest tiles of the splits that the search has found, and checking each of these splits on all
+/// tiles.
 pub(super) const FEW_POSITIONS: usize = 64;
 
 /// Value of [`Computed::tiles`] for ranges that were computed on all tiles, not only critical ones.
@@ -47,12 +49,13 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// Any tiles: the bytes of ranges that earlier requests computed are enough.
+    /// The tiles on which earlier requests computed the bytes of ranges, whichever these are.
+    /// Ranges that no request has computed yet are computed on at least the critical tiles.
     Known,
-    /// All critical tiles (the fullest tiles of splits) found so far, so that bytes are lower
-    /// bounds.
+    /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
+    /// that are computed only on these tiles are lower bounds.
     Critical,
-    /// All tiles of the model, so that the bytes are exact.
+    /// All tiles of the model, so that the bytes of ranges are exact, not only lower bounds.
     All,
 }
 
@@ -81,8 +84,8 @@ pub struct ProfileTables<'a> {
 
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline of these costs, as the search gave it: the key by which the costs are found
-    /// again.
+    /// The pipeline (schedule, recomputation, place of optimizer state, replicas) as the search
+    /// requests it, by which its computed costs are looked up.
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,
@@ -97,9 +100,10 @@ struct Computed<'a> {
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Prepares tables without computed ranges for the layers of `memory`, a memory model that is
-    /// not set to a pipeline. `cycles` has the cycles of the positions (In, layers, Out), and
-    /// `step` the other numbers that the time of a step depends on.
+    /// Makes tables in which no ranges are computed yet. `memory` is the memory model of the
+    /// profile, without the bytes that a pipeline adds to stages; `cycles` has the cycles of the
+    /// positions (In, layers, Out), and `step` the other numbers that the time of a step depends
+    /// on.
     pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
@@ -151,8 +155,9 @@ impl<'a> ProfileTables<'a> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns the costs in each of `pipelines`: at least the ranges of positions within `reach`,
-    /// with their bytes on at least the tiles that `tiles` selects.
+    /// Returns the memory and time of ranges of positions in each of `pipelines`, in the same
+    /// order. They include at least all ranges within the bounds `reach` (bytes and number of
+    /// stages), computed on at least the tiles that `tiles` selects.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -173,8 +178,9 @@ impl<'a> ProfileTables<'a> {
         Ok(known.collect())
     }
 
-    /// Computes the bytes of ranges within `reach`, on the tiles that `tiles` selects, for the
-    /// entries of `computed` at `indices`, except entries that have these bytes already.
+    /// Makes sure that the entries of `computed` at `indices`, one per pipeline, have the bytes of
+    /// all ranges of positions within the bounds `reach`, on at least the tiles that `tiles`
+    /// selects. Entries that have these bytes already stay as they are.
     fn compute(
         &self,
         indices: &[usize],
@@ -209,8 +215,9 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(all);
-        // If the bounds on the ranges of a pipeline stay the same, it keeps its bytes on the tiles
-        // computed before: only the critical tiles found since then are added.
+        // If the bounds on ranges (`reach`) stay the same for a pipeline, the bytes of its ranges
+        // on the tiles computed before stay valid. Then compute them only on the critical tiles
+        // (the fullest tiles of splits) that the search has found since.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles

@@ -15,9 +15,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Ranges of layers are computed for splits into at least this number of stages, and otherwise for
-/// the next power of 2 of the number of IPUs, so that requests for similar numbers of IPUs share
-/// the results.
+/// The bytes of ranges of layers are computed for splits into up to n stages, where n is the number
+/// of IPUs, rounded up to a power of 2, but at least this constant. So requests for similar numbers
+/// of IPUs share the results.
 const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
@@ -232,7 +232,7 @@ pub enum Solver {
 /// An amount of memory on each tile that a split must leave free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserve {
-    /// Leave this number of bytes free.
+    /// Leave this number of bytes free on each tile.
     Bytes(u64),
     /// Leave this share of the tile's memory free, in thousandths of a per cent.
     PerCent(u64),
@@ -267,7 +267,9 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // The reserve is rounded up to whole bytes, so the tile may need one more byte.
+                // `memory` leaves `bytes` free if the reserve is not rounded. Rounding it up to
+                // whole bytes may take one of these bytes, which one more byte of memory makes up
+                // for.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }

@@ -35,8 +35,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
-    /// IPUs in each replica. The peaks of its stages are taken from `costs`.
+    /// Makes a candidate for the answer to a search request: the split `solution`, which was found
+    /// with the memory and time in `costs` for `ipus` IPUs in each replica. The bytes on the
+    /// fullest tile of each stage are also taken from `costs`.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -58,7 +59,8 @@ impl Candidate {
         }
     }
 
-    /// Returns the number of IPUs that the candidate takes over all replicas; some may stay empty.
+    /// Returns the number of IPUs that all replicas of the pipeline take together; some of these
+    /// IPUs may have no stage.
     pub fn all_ipus(&self) -> usize {
         self.ipus * self.replicas
     }
@@ -97,9 +99,9 @@ pub struct SearchResult<'a> {
     pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// One entry per profile: the bytes of all ranges of positions that begin near the cuts of the
-    /// shown split, for models that are too large to compute all ranges. Empty if other splits were
-    /// not requested.
+    /// For other splits of a model with too many positions to compute all ranges: one entry per
+    /// profile, the bytes of the ranges of positions that begin near the cuts of the shown split.
+    /// Empty if the model has fewer positions, or if other splits were not requested.
     pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request allows. The search compares all of them to find the
     /// best split.
@@ -113,7 +115,8 @@ pub struct SearchResult<'a> {
 }
 
 impl<'a> SearchResult<'a> {
-    /// Makes the result of a search in a single pipeline, to which no changed requests belong.
+    /// Makes the result of a search in a single pipeline, without any splits for other numbers of
+    /// IPUs or for changed requests.
     pub fn alone(costs: PipelineCosts<'a>, outcome: Outcome, shown: ShownSplit) -> Self {
         Self {
             costs,
@@ -164,8 +167,8 @@ pub enum Outcome {
 /// The reason why no split fits, with the layers that take too much memory and ways to reduce it.
 #[derive(Debug)]
 pub struct Refused {
-    /// The reason why no split of the layers of the shown split fits in the pipeline of the shown
-    /// split.
+    /// The reason why every split is over a limit or breaks a constraint, in the pipeline and with
+    /// the layers of the split that the report shows.
     pub refusal: Refusal,
     /// The ranges of positions that exceed the limits, each with the bytes on its fullest tile.
     /// These ranges prove that no split fits.
@@ -180,13 +183,15 @@ pub struct Refused {
 /// One change of the command line that turns the user's request into a changed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// The option with this name (such as `--num-ipus`) gets this value.
+    /// Give the option whose name is the first field (such as `--num-ipus`) the value in the second
+    /// field.
     Set(&'static str, String),
-    /// The option with this name is left out, with all its values.
+    /// Leave out the option whose name is the field, with all values that the user gave.
     Without(&'static str),
-    /// The option with this name is given once more, with this value.
+    /// Give the option whose name is the first field once more than the user did, with the value in
+    /// the second field.
     Add(&'static str, String),
-    /// The constraint in the field (an option with its value, as the user typed it) is left out.
+    /// Leave out one constraint: the field has its option with the value, as the user typed it.
     Drop(String),
 }
 
@@ -206,9 +211,10 @@ impl fmt::Display for Word {
 pub struct Claim<'a> {
     /// The options in which the changed request differs from the user's request.
     pub change: Vec<Word>,
-    /// The memory and time of ranges of layers for the changed request, in the pipeline of `best`.
+    /// The memory and time of ranges of layers with the changed options, in the pipeline of the
+    /// split `best`.
     pub costs: PipelineCosts<'a>,
-    /// The best split for the changed request or, if none fits, the split with the lowest peak.
+    /// The best split with the changed options or, if none fits, the split with the lowest peak.
     pub best: Candidate,
 }
 
@@ -260,8 +266,9 @@ pub struct Claims<'a> {
     pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
-    /// If a framework that gets only the number of blocks (numbered layers) on each IPU makes
-    /// another split than the best one: this other split.
+    /// The split that results if a framework gets only the number of blocks (numbered layers) on
+    /// each IPU of the best split, and decides itself where all other layers run. `None` if this is
+    /// the best split again.
     pub by_counts: Option<Claim<'a>>,
     /// If replicas of a smaller pipeline process more samples in a second than the best split: the
     /// fastest split with such replicas.
@@ -281,7 +288,7 @@ pub struct Claims<'a> {
 pub struct OfSize<'a> {
     /// Path of the profile with this micro-batch size, escaped for a message.
     pub profile: String,
-    /// The best split if only this micro-batch size is allowed.
+    /// The best split with the micro-batch size of the profile in `profile`.
     pub claim: Claim<'a>,
 }
 

@@ -77,8 +77,8 @@ impl ShownSplit {
         })
     }
 
-    /// Makes the shown split from the split `best`, with the memory of its stages. The result has
-    /// no stages if no split was requested.
+    /// Computes the memory of the stages of `best`, the split that reports show. If no split was
+    /// requested, returns a split without stages.
     pub fn of(costs: &PipelineCosts<'_>, best: &Candidate) -> Result<Self> {
         if !costs.request().options.split {
             return Self::new(costs, Vec::new(), Vec::new());

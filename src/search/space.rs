@@ -110,9 +110,11 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` with the memory and time of ranges in each of `pipelines`, and returns the
-    /// best, in the order of `compare`, of the splits that `find` returns. The search begins on few
-    /// tiles, so `find` must not return a better split if ranges take more bytes.
+    /// Calls `find` with the memory and time of ranges in each of `pipelines`, and returns the best
+    /// of the splits that `find` returns, in the order of `compare`. At first, ranges have only
+    /// their bytes on few tiles, which are lower bounds. The search ends as soon as the best split
+    /// takes no more bytes on all tiles. So `find` must not return a better split if the bytes of
+    /// ranges are higher.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -173,8 +175,9 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // On all tiles, the split that is the lowest on critical tiles has a peak of
-                    // `bytes`, so no split with a higher peak can be the lowest.
+                    // The split `lowest` has the lowest peak on the critical tiles (the fullest
+                    // tiles of splits found so far), but its peak on all tiles is `bytes`. So no
+                    // split with a higher peak than `bytes` can be the lowest.
                     highest = highest.min(bytes);
                     tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
@@ -228,8 +231,8 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Returns `plan` with the same stages, in which each stage takes its costs from the profile
-    /// that is best for it in the pipeline of `costs`.
+    /// Returns the plan with the stages of `plan` in which each stage takes its costs from one of
+    /// the profiles, chosen so that the split is the best in the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
@@ -262,9 +265,10 @@ impl<'a> Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Checks `found`, a split found on a few critical tiles, on all tiles. If a stage needs more
-    /// bytes than `found` assumes, makes the fullest tile of this stage critical, and returns the
-    /// bytes on the fullest tile of the split; otherwise returns `None`.
+    /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
+    /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
+    /// that later searches include it, and returns the bytes on the fullest tile of the split;
+    /// otherwise returns `None`.
     fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
@@ -296,9 +300,9 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the memory and time of ranges of layers in `pipeline`. With `reach`, computes all
-    /// ranges within its bounds, on all tiles; without it, returns only the ranges that were
-    /// computed before.
+    /// Returns the memory and time of ranges of layers in `pipeline`. If `reach` has bounds on
+    /// ranges (bytes and number of stages), all ranges within them are computed on all tiles.
+    /// Without `reach`, the result has only the ranges that were computed before.
     pub fn in_pipeline(
         &self,
         question: &Arc<Question>,
@@ -310,9 +314,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` with the memory and time of ranges in each of `pipelines`, and returns the
-    /// results in the same order. At least the ranges within `reach` are computed, on the tiles
-    /// that `tiles` selects.
+    /// Calls `of` with the memory and time of ranges of layers in each of `pipelines`, and returns
+    /// the results in the same order. At least the ranges within the bounds `reach` (bytes and
+    /// number of stages) are computed, on the tiles that `tiles` selects.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

@@ -13,15 +13,15 @@ pub(super) struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
-    /// Further compilations of the same model, with other costs, as with another available memory
-    /// proportion.
+    /// Other compilations of `model`, with other costs, as if compiled with another available
+    /// memory proportion.
     pub(super) others: Vec<Case>,
     seed: u64,
 }
 
-/// Maximum number of positions of random models that are compiled twice and three times. The tests
-/// try every choice of a compilation for each stage of each split, which are too many for larger
-/// models.
+/// Maximum number of positions of a random model with a second compilation, and of one with a third
+/// compilation. The tests try every choice of a compilation for each stage of each split, and
+/// larger models have too many choices.
 const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {

@@ -24,8 +24,8 @@ pub(super) struct CheckedProblem<'a> {
     /// Maximum number of stages of a split: limited by the number of IPUs, by the number of
     /// positions, and by the last pin, which fixes the number of stages before the pinned position.
     pub stages: usize,
-    /// Maximum number of edges (ranges of positions that may be stages) that the integer program
-    /// gets. Of more edges, it gets only some, among them all stages of a best split.
+    /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
+    /// Beyond this number, the integer program only gets the stages of one best split.
     pub max_edges: usize,
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.
@@ -57,8 +57,9 @@ impl<'a> CheckedProblem<'a> {
             .filter_map(Constraint::pin)
             .collect();
         pins.sort_unstable();
-        // A pin fixes the number of stages before its position. From the last pin on, each position
-        // can be a separate stage.
+        // A pin (a position fixed to an IPU) fixes the number of stages before the stage with this
+        // position. From the last pin on, each position can be a separate stage, which bounds the
+        // number of stages.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);

@@ -108,8 +108,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If the pins are far enough apart for the needed cuts, forbidden cuts are the problem, so
-        // the message names the constraints that forbid them before the earlier pin.
+        // If there are at least `needed` boundaries between the two pins, the cuts are only
+        // impossible because constraints forbid some of them. Then the message names these
+        // constraints, ahead of the earlier pin.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -142,8 +143,8 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The message names the pins first, then the required cuts from the last, which is one too
-    // many.
+    // The message names the pins first, then the constraints that require cuts, from the last cut
+    // to the first, since the IPUs leave no room for the last cuts.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

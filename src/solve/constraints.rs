@@ -51,9 +51,9 @@ pub struct TiedWeight {
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[cfg_attr(test, schemars(rename = "CheckedRule"))]
 pub enum Rule {
-    /// The stage that has the position runs on the IPU with this number (`--pin`).
+    /// The stage that has a given position (In, a layer or Out) runs on a given IPU (`--pin`).
     Pin {
-        /// Index of the position in the layer order.
+        /// Index of the pinned position in the layer order.
         #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
         /// Number of the IPU, from 0.
@@ -62,16 +62,16 @@ pub enum Rule {
     },
     /// Two positions and all positions between them are in one stage (`--together`).
     Together {
-        /// Index of one of the two positions.
+        /// Index of the position at one end of the range that must be in one stage.
         #[cfg_attr(test, schemars(with = "u32"))]
         first: usize,
-        /// Index of the other position; it may be before `first`.
+        /// Index of the position at the other end of this range; it may be lower than `first`.
         #[cfg_attr(test, schemars(with = "u32"))]
         last: usize,
     },
-    /// A stage other than the first must begin with this position (`--cut-before`).
+    /// A stage other than the first must begin with a given position (`--cut-before`).
     CutBefore {
-        /// Index of the position in the layer order, from 1.
+        /// Index in the layer order of the position after the required cut, from 1.
         #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
     },
@@ -104,8 +104,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the pinned position and the index of the IPU that must run it; `None` for other
-    /// rules.
+    /// For a pin, returns the pinned position (In, a layer or Out) and the index of the IPU that
+    /// must run it. Returns `None` for a constraint that is not a pin.
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
@@ -161,8 +161,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns the end of a message about a clash: this weight can only be on one IPU, unless the
-    /// user sets one of the options that lift this restriction.
+    /// Returns the words with which an error message about contradictory constraints ends: a weight
+    /// can only be on one IPU, unless the user sets one of the options that lift this restriction.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -208,9 +208,9 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
     cuts
 }
 
-/// Returns a minimal set of constraints that together forbid every forbidden cut before one of
-/// `positions`, to name them in messages. Prefers options to tied weights (shared by several
-/// layers), since users can change options.
+/// Returns the constraints that a message names as the reason why cuts before `positions` are
+/// forbidden. Each forbidden cut is forbidden by at least one of them, and none of them can be left
+/// out. Prefers options to tied weights (shared by several layers), since users can change options.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
@@ -222,8 +222,8 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A constraint that was chosen later may also forbid all cuts for which an earlier one was
-    // chosen. Remove the earlier constraint then, so that the set is minimal.
+    // Constraints that were chosen for other positions may also forbid all cuts for which a
+    // constraint was chosen. Remove such a constraint, so that none of the result can be left out.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));

@@ -39,8 +39,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A stage that a split may have, with the bytes on its fullest tile and its values in the
-/// objectives that a pass compares.
+/// A stage that a split may have within the limits and constraints: the bytes on its fullest tile,
+/// and its values in the objectives that one pass of the dynamic program compares.
 pub(super) struct StageCandidate {
     pub stage: CompiledStage,
     pub peak: u64,
@@ -51,7 +51,8 @@ pub(super) struct StageCandidate {
 /// from the last to the first.
 pub(super) struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
-    /// The objectives that this pass compares, the most important first.
+    /// The objectives by which this pass of the dynamic program compares splits, the most important
+    /// first.
     objectives: &'a [Objective],
     /// Bottlenecks (objectives that are a maximum over stages) of earlier passes, each with its
     /// optimum, which no stage may exceed.
@@ -63,7 +64,8 @@ pub(super) struct StagePass<'a> {
     limit: u64,
 }
 
-/// The best split of the positions from some position to the end, by its values and first stage.
+/// The best split of the positions from one position to the end: its values in the objectives, and
+/// its first stage. The table of splits into one stage fewer has the stages after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     pub values: Values,
@@ -163,9 +165,10 @@ impl<'a> StagePass<'a> {
         rests
     }
 
-    /// Returns, for each position, the best split from there to the end: one stage of `candidates`
-    /// (by start position), followed by a split of the later positions from `rest`. The stage runs
-    /// on IPU `ipu`, or on any if `None`.
+    /// Adds a stage at the front of splits. `rest` has the best split from each position to the
+    /// end, and `candidates` the stages that may begin at each position. Returns, for each
+    /// position, the best split that begins with one of these stages and continues with a split of
+    /// `rest`. The added stage runs on the IPU with index `ipu`, or on any IPU if `ipu` is `None`.
     fn with_stage(
         &self,
         ipu: Option<usize>,
@@ -177,18 +180,19 @@ impl<'a> StagePass<'a> {
         if !self.checked.is_by_depth() {
             best[layers] = rest[layers];
         }
-        // IPUs before `ipu` run at least one position each, so the stage starts at position `ipu`
-        // or later. Only stage 0 can start at position 0.
+        // Every stage has at least one position, so the stages before the one on IPU `ipu` have at
+        // least `ipu` positions, and this stage starts at position `ipu` or later. Only the first
+        // stage can start at position 0.
         for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
             best[start] = self.best_from(ipu, &candidates[start], rest);
         }
         best
     }
 
-    /// Returns the best split into a stage of `candidates`, which all start at one position, and
-    /// the best split in `rest` from the end of this stage. The stage runs on IPU `ipu`, or on any
-    /// if `None`. Among equal splits, returns the one with the shortest first stage, that is, the
-    /// earliest cut.
+    /// Returns the best split that begins with one of `candidates`, stages that all start at one
+    /// position, and continues with the split in `rest` from the end of this stage. The first stage
+    /// runs on the IPU with index `ipu`, or on any IPU if `ipu` is `None`. Among equally good
+    /// splits, returns the one with the shortest first stage, that is, the earliest cut.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -231,16 +235,18 @@ impl<'a> StagePass<'a> {
         })
     }
 
-    /// Returns the stages that may begin at `start` with `after` stages after them, the shortest
-    /// first, in each profile. Each is within the highest limit of any IPU and the optima of
-    /// earlier bottlenecks, and obeys the constraints on cuts.
+    /// Returns the stages that may begin at position `start` with `after` stages after them, the
+    /// shortest first, in each profile. Each is within the highest memory limit of any IPU, obeys
+    /// the constraints on cuts, and does not exceed the optimum that an earlier pass found for a
+    /// bottleneck (an objective that is a maximum over stages).
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = problem.profiles().collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // A range over a limit or the optimum of an earlier bottleneck rules out all longer
-            // ranges in the same profile, since costs never fall when a range grows.
+            // If a range exceeds the memory limit, or the optimum that an earlier pass found for a
+            // bottleneck (the highest value of any stage), so do all longer ranges in the same
+            // profile, since costs never fall when a range grows.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,
@@ -274,8 +280,9 @@ impl<'a> StagePass<'a> {
         candidates
     }
 
-    /// Returns whether a stage with `peak` bytes and `after` stages after it exceeds the highest
-    /// limit of any IPU, or the optimum of a bottleneck of an earlier pass.
+    /// Returns whether a stage with `peak` bytes on its fullest tile and `after` stages after it
+    /// exceeds the highest memory limit of any IPU, or the optimum that an earlier pass found for a
+    /// bottleneck (an objective that is a maximum over stages).
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
             |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;
@@ -306,12 +313,12 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // The stages 9 | 5 1 | 6 (bytes of layers) are more even than 9 | 5 | 1 6, whatever a cut
-        // sends.
+        // The stages 9 | 5 1 | 6 (bytes of layers) are more even than 9 | 5 | 1 6, so they are
+        // better although their cuts send 7 bytes, and the cuts of the other split none.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
-        // With 5 bytes in the last layer, both splits are equally even, so the bytes over the cut
-        // decide.
+        // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,
+        // so the bytes over the cuts decide.
         let even = additive(&[9, 5, 1, 5], u64::MAX);
         assert_eq!(cuts(&even, &[0, 0, 7], 3, 99), Some(vec![1, 2]));
         assert_eq!(cuts(&even, &[0, 7, 0], 3, 99), Some(vec![1, 3]));

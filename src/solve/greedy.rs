@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that each stage starts with, in the order in which the search tries them, each
-/// with all shares in [`PROPORTIONS`].
+/// Numbers of layers that the search puts into each stage at first. The search tries one number
+/// after the other, each with all shares of the tile memory in [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory that stages may fill, in the order in which the search tries them for
 /// each number in [`MIN_LAYERS`].
@@ -15,19 +15,21 @@ const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Whether every position is in a stage, and there are at most as many stages as allowed. If
-    /// not, the other fields describe the last attempt.
+    /// Whether every position is in a stage, and there are at most as many stages as allowed. If no
+    /// attempt (a number of first layers and a share of the tile memory) achieves this, all other
+    /// fields describe the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
     /// If the model does not fit, there may be more stages than allowed, or the stages may end
-    /// before the last layer (or be empty), because the next layers exceed the share of the tile
-    /// memory.
+    /// before the last layer (or be empty), because the next layers need more bytes than the share
+    /// `proportion` of the tile memory.
     pub stages: Vec<Range<usize>>,
-    /// The share of the tile memory, from 0.5 to 1, that a stage may fill in this attempt.
+    /// The share of the tile memory, from 0.5 to 1, that each stage may fill in the attempt that
+    /// made `stages`.
     pub proportion: f64,
-    /// The number of layers that each stage starts with in this attempt; a stage starts with 1
-    /// layer if fewer are left.
+    /// The number of layers that each stage starts with in the attempt that made `stages`; a stage
+    /// starts with 1 layer if fewer are left.
     pub min_layers: usize,
 }
 
@@ -102,8 +104,9 @@ mod tests {
 
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
-        // Each stage may hold 5 bytes and begins with 3 layers, so the stage 0..3 is full. Only two
-        // layers are left, so the next stage begins with one layer, and then takes both.
+        // A stage may take 5 bytes, and begins with 3 layers if as many are left. The first stage
+        // is full with the layers of 2, 2 and 1 bytes. Only the layers of 3 and 2 bytes are left,
+        // so the next stage begins with one layer, and then takes both.
         let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);
@@ -123,8 +126,8 @@ mod tests {
         // layer of 7 bytes fits.
         let found = greedy(&additive(&[7], u64::MAX), 10, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
-        // A stage may fill 0.6 of a tile of 3 bytes: in floating point 1.7999999999999998, so a
-        // layer of 2 bytes does not fit.
+        // A layer of 2 bytes does not fit in 0.6 of a tile of 3 bytes (about 1.8), but in 0.7
+        // (about 2.1).
         let found = greedy(&additive(&[2], u64::MAX), 3, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
     }

@@ -138,15 +138,17 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that a split needs at least: one for each range, one for each required
-    /// cut, and one more. `None` if no number of stages is enough; then the certificate has one
-    /// range, which is a single position or inside which constraints forbid every cut.
+    /// The number of stages that a split needs at least: one for each of `ranges`, one for each
+    /// required cut in `cuts_before`, and one more, since n cuts make n + 1 stages. `None` if no
+    /// number of stages is enough; then `ranges` has only one range over the limit, inside which no
+    /// cut is possible, since it is a single position or constraints forbid every cut.
     pub needed: Option<usize>,
 }
 
-/// Returns the certificate that proves the largest number of stages. This number is exactly the
-/// smallest number of stages with which each stage is within the highest limit of any IPU and the
-/// constraints on cuts are obeyed; pins are ignored.
+/// Returns the certificate that proves how many stages a split needs at least, or that no number of
+/// stages is enough, if pins are ignored and each stage may take the highest memory limit of any
+/// IPU. The number is the highest that can be proven: a split into this number of stages exists
+/// that obeys the constraints on cuts.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of

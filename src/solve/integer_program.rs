@@ -25,8 +25,8 @@ use super::dynamic_program::{Rests, StagePass, Values};
 use super::plan::Plan;
 use super::problem::CompiledStage;
 
-/// A node of a path: the position `start` where the next stage starts, with at most `left` of
-/// `total` stages left.
+/// A node of the graph in which the integer program finds a path: the position `start` where the
+/// next stage starts, with at most `left` of the `total` stages of a split left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -40,14 +40,14 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the stage begins a best split of the remaining positions by the dynamic program, so
-    /// that the stage costs nothing.
+    /// Whether the stage begins a split of the remaining positions that is as good as the best one
+    /// of the dynamic program. The edge then costs 0 in the integer program, otherwise 1.
     is_best: bool,
 }
 
-/// Solves the integer program for the sums over stages that `pass` compares. Returns a split with
-/// the least sums, or `None` if there is no split. An error, as text for the user, if the integer
-/// program contradicts the dynamic program or gives no proof.
+/// Solves the integer program for the objectives of `pass`, which are all sums over stages. Returns
+/// a split with the lowest sums, or `None` if there is no split. If the integer program contradicts
+/// the dynamic program or gives no proof, returns an error as text for the user.
 pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
@@ -68,9 +68,9 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
 
 /// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
 /// the best split from each position (In, layer or Out) to the end by the dynamic program, and
-/// `best` the values of the best split of all positions. An error if a stage begins a better split
-/// than the dynamic program found. Of more than `max_edges` edges, leaves some out, but none of one
-/// best split.
+/// `best` the values of the best split of all positions. Beyond the maximum number of edges
+/// (`CheckedProblem::max_edges`), adds only the stages of one best split. Returns an error if a
+/// stage begins a better split than the dynamic program found.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -80,14 +80,14 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // Where the next stage may start: for each such position (In, layer or Out), whether an edge
-    // for a stage from there must be added, even beyond `max_edges`, to keep one best split. `None`
-    // for positions where no stage may start.
+    // For each position (In, layer or Out): whether the best split that must be kept has a stage
+    // that starts there. Its edge is added even beyond the maximum number of edges. `None` for
+    // positions where no stage may start.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If costs depend on the number of later stages, paths with exactly `left` stages begin at
-        // position 0 too.
+        // If costs depend on the number of later stages, `left` is the exact number of stages left.
+        // So splits into `left` stages, fewer than `total`, also begin here, at position 0.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

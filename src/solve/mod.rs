@@ -70,9 +70,9 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     best(problem, |_, _| Ok(Vec::new()))
 }
 
-/// Finds the best split by the goal of `problem`. `proofs_of` gets the best split by the dynamic
-/// program, and proves with the integer program that it is the best; or proves nothing, to save
-/// time.
+/// Finds the best split by the goal of `problem` with the dynamic program. `proofs_of` gets this
+/// split, and proves with the integer program that it is the best. To save time, `proofs_of` may
+/// also return no proofs.
 fn best(
     problem: &Problem<'_>,
     proofs_of: impl FnOnce(
@@ -89,8 +89,9 @@ fn best(
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_SLOTS)
     {
-        // Only the proof of the first objective (the cycles of the slowest stage) also holds for
-        // the split with the shortest step, which may be worse in later objectives.
+        // The proofs are about the split of the dynamic program, not about the split with the
+        // shortest step. Keep only the proof for the first objective, the fewest cycles of the
+        // slowest stage of any split.
         proofs.truncate(1);
         found = shortest;
     }

@@ -14,8 +14,8 @@ pub enum Objective {
     Peak,
     /// The number of stages.
     Stages,
-    /// The sum of the squared peaks of all stages in bytes squared, which is lowest for even
-    /// stages.
+    /// The sum of the squared peaks of all stages, in bytes squared. Of splits into equally many
+    /// stages, those that divide memory more evenly tend to have lower sums.
     Squares,
     /// The bytes of the variables that cross cuts between stages, over all tiles and summed over
     /// all cuts.
@@ -30,19 +30,20 @@ pub enum Objective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then the fewest stages, the fewest cycles of the
-    /// slowest stage, the most even stages, and the fewest bytes over the cuts.
+    /// slowest stage, the most even memory of the stages, and the fewest bytes over the cuts.
     #[default]
     Peak,
-    /// The fewest stages; then like peak.
+    /// The fewest stages; of splits with equally many stages, the best one for the objective peak.
     Fewest,
-    /// The fewest bytes over the cuts; then like peak.
+    /// The fewest bytes over the cuts; of splits with equally many bytes, the best one for the
+    /// objective peak.
     Communication,
     /// The fewest cycles of the slowest stage, executed or as the compiler estimates, including
-    /// recomputation; then like peak.
+    /// recomputation; of splits with equally many cycles, the best one for the objective peak.
     Cycles,
-    /// The shortest step for each of its micro-batches, including filling and draining the
-    /// pipeline, the copies between IPUs and the update; then the fewest stages, then the lowest
-    /// peak.
+    /// The shortest time of a pipeline step divided by its micro-batches, including filling and
+    /// draining the pipeline, the copies between IPUs and the weight update; then the fewest
+    /// stages, then the lowest peak.
     Time,
 }
 

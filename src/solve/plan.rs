@@ -92,8 +92,8 @@ pub struct Score {
     pub peak: u64,
     /// The number of stages of the split, which is the number of IPUs that it uses.
     pub stages: usize,
-    /// The sum of the squared peaks of all stages, in bytes squared, which is lowest for even
-    /// stages.
+    /// The sum of the squared peaks of all stages, in bytes squared. Of splits into equally many
+    /// stages, those that divide memory more evenly tend to have lower sums.
     pub squares: u128,
     /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. The sum
     /// may need more than 64 bits, since a single cut has up to 2^64 - 1 bytes.
@@ -167,7 +167,7 @@ impl Score {
 /// The best plan, with the proof that no other plan is better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The division of the model into stages that is the best by the goal.
+    /// The split of the model into stages that is the best one by the objectives of the goal.
     pub plan: Plan,
     /// The values of the plan in all objectives, computed again from its stages, independently of
     /// the solvers.
@@ -202,7 +202,7 @@ impl Solution {
     schemars(rename = "ProvenObjective")
 )]
 pub struct ObjectiveProof {
-    /// The objective that the two optima are of.
+    /// The objective whose optimum both programs computed, such as the peak.
     pub objective: Objective,
     /// The optimum that the integer program computed, as decimal text in JSON.
     #[serde(with = "decimal")]

@@ -178,10 +178,11 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// Draws the list of numbers from which a random model takes its bytes: few values (many ties),
+/// Generates the list of numbers from which a random model takes its bytes: few values (many ties),
 /// multiples of 4, nearly equal values, sizes of tiles, and values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
-    // Each entry is the first value, the distance between values, and the number of values.
+    // Each tuple describes a list of numbers: the first number, the distance between neighbouring
+    // numbers, and how many numbers there are.
     prop_oneof![
         Just((0, 1, 3)),
         Just((0, 4, 200)),
@@ -193,7 +194,8 @@ fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     ]
 }
 
-/// Draws a table of the bytes of ranges, which never fall when a range grows, as in real models.
+/// Generates random tables of the bytes of ranges of positions. As in real models, the bytes never
+/// fall when a range grows.
 fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     let draws = move |(first, distance, n): (u64, u64, u64)| {
         vec(
@@ -218,8 +220,8 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Draws the bytes of ranges of layers as in a model: each layer has bytes of its own on each tile,
-/// and several layers share variables, which a range with any of these layers has once.
+/// Generates the bytes of ranges of layers as in a model: each layer has bytes of its own on each
+/// tile, and several layers share variables, which a range with any of these layers has once.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -247,8 +249,8 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Draws problems with up to `layers` positions and at most 5 IPUs (or half of `layers`, if that is
-/// more), with any goal, no constraints and one limit.
+/// Generates problems with up to `layers` positions and at most 5 IPUs (or half of `layers`, if
+/// that is more), with any goal except the shortest step, no constraints and one limit.
 pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
@@ -284,8 +286,9 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns random memory limits near the bytes of ranges: each is one of the sorted bytes of all
-/// ranges, at a place of `places` (in twentieths of the list); places from 20 on mean no limit.
+/// Returns one memory limit for each entry of `places`, so that some ranges just fit: entry p
+/// stands for the bytes that are p twentieths from the start of the sorted list of the bytes of all
+/// ranges. From 20 twentieths on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -296,7 +299,7 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Draws a random constraint that an option could give, on `layers` positions and about `ipus`
+/// Generates random constraints that an option could give, on `layers` positions and about `ipus`
 /// IPUs.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
@@ -321,8 +324,8 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))
 }
 
-/// Draws a tied weight of two of `layers` positions: mostly near ones, sometimes the first and the
-/// last.
+/// Generates random weights that two of `layers` positions share. Mostly, the two positions are
+/// near each other; sometimes they are any two, or the first and the last.
 fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     let last = layers - 1;
     let near = (0..layers, 1..4_usize).prop_map(move |(first, n)| (first, (first + n).min(last)));
@@ -338,9 +341,10 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Draws the bytes of ranges as in a pipeline: a range needs bytes besides its lower bound, and
-/// more for each stage after it. With `place_matters`, the bytes are independent for each number of
-/// stages after it.
+/// Makes the bytes of ranges as in a pipeline, from the lower bounds in `costs` and the random
+/// numbers `draws`. A range takes a random number of bytes more than its lower bound, and further
+/// bytes for each stage after it. With `place_matters`, it instead takes another random number of
+/// bytes for each number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,
@@ -364,7 +368,8 @@ fn in_pipeline(
     })
 }
 
-/// Draws problems in a pipeline, with or without constraints, with one limit or one for each IPU.
+/// Generates problems in a pipeline, with or without constraints, with one limit or one for each
+/// IPU.
 pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     let draws = vec((0..8_u64, 0..6_u64), 1..60);
     let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];
@@ -380,14 +385,15 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Draws problems with and without a pipeline, that is, with costs of a stage that may depend on
-/// the number of stages after it.
+/// Generates problems with and without a pipeline, that is, with costs of a stage that may depend
+/// on the number of stages after it.
 pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
     prop_oneof![2 => case(layers), 1 => pipelined_case(layers)]
 }
 
-/// Draws problems with up to 4 options and up to 3 tied weights as constraints, which may
-/// contradict each other, some with a limit for each IPU.
+/// Generates problems with up to 4 constraints that options of the user cause, and up to 3 that
+/// tied weights (shared by several layers) cause. They may contradict each other. Some problems
+/// have a separate limit for each IPU.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
     let constraints = |case: Case| {
         let layers = case.costs().layers();

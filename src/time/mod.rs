@@ -31,10 +31,10 @@ pub struct StepOptions {
     /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
     /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the micro-batches that `micro_batches` counts, if it may differ
-    /// from the profile's. The number of micro-batches is then converted, so that the number of
-    /// samples in a step stays the same. `None` if `micro_batches` counts micro-batches of the
-    /// profile's size.
+    /// Number of samples in a micro-batch as `micro_batches` counts them, if it may differ from the
+    /// number in the profile's micro-batch (`micro_batch`). Then the number of micro-batches in a
+    /// step is converted, so that the number of samples in a step stays the same. `None` if the two
+    /// are equal.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -92,8 +92,8 @@ pub struct StageTimes {
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
     /// before position `i`, so that the sums of any stage are a difference of two entries.
     before: Vec<Sums>,
-    /// Cycles of Out if Out runs on the first IPU, whose cycles in `before` include them; otherwise
-    /// `None`.
+    /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU, otherwise
+    /// `None`. In `before`, these cycles are then part of position 0.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
@@ -113,28 +113,32 @@ pub struct StageTimes {
 type Sums = [u128; 6];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
-/// follow: the sum of `once` over its positions and, if any of them `recomputes`, also the sum of
-/// `recomputed` or `recomputed_last`.
+/// follow: the sum of `once` over the positions of the stage. If `recomputes` is true for any of
+/// them, also add the sum of `recomputed` or, for the last stage of the pipeline, of
+/// `recomputed_last`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PositionCycles {
-    /// By position: cycles of the forward and the backward pass, without recomputation.
+    /// One entry per position (In, layers, Out): cycles of the forward and the backward pass,
+    /// without recomputation.
     pub once: Vec<u64>,
-    /// By position: cycles that the position adds to the recomputation of its stage, if the stage
-    /// is not the last of the pipeline.
+    /// One entry per position (In, layers, Out): cycles that the position adds to the recomputation
+    /// of its stage, if the stage is not the last of the pipeline.
     pub recomputed: Vec<u64>,
-    /// By position: cycles that the position adds to the recomputation of its stage, if the stage
-    /// is the last of the pipeline.
+    /// One entry per position (In, layers, Out): cycles that the position adds to the recomputation
+    /// of its stage, if the stage is the last of the pipeline.
     pub recomputed_last: Vec<u64>,
-    /// By position: whether its layer makes a stage recompute, because its backward pass needs its
-    /// forward pass again. A stage of frozen layers only does not recompute.
+    /// One entry per position (In, layers, Out): whether the position makes its stage recompute,
+    /// because its backward pass needs its forward pass again. A stage of frozen layers only does
+    /// not recompute.
     pub recomputes: Vec<bool>,
-    /// Further numbers from which the time of a step follows; `null` if they do not suffice,
-    /// because Out runs on the first IPU or optimizer state is streamed.
+    /// Numbers besides these cycles from which the time of a whole step follows; `null` if they
+    /// would not suffice, because Out (the operations after the last layer) runs on the first IPU
+    /// or optimizer state is streamed.
     pub step: Option<StepNumbers>,
-    /// Whether Out runs on the first IPU, so that the first position includes its cycles. Then Out
-    /// is the last stage of a pipeline of several stages, and every other stage has a stage after
-    /// it.
+    /// Whether Out (the operations after the last layer) runs on the first IPU, so that the first
+    /// position includes its cycles. In a pipeline of several stages, Out is then a separate stage,
+    /// the last one, so `recomputed_last` applies to no other stage.
     pub is_out_first: bool,
 }
 
@@ -142,14 +146,15 @@ pub struct PositionCycles {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepNumbers {
-    /// Cycles of the backward pass of one micro-batch, by position, without recomputation.
+    /// One entry per position (In, layers, Out): cycles of the backward pass of one micro-batch,
+    /// without recomputation.
     pub backward: Vec<u64>,
-    /// Cycles of the weight update of one step, by position.
+    /// One entry per position (In, layers, Out): cycles of the weight update of one step.
     pub update: Vec<u64>,
     /// Whether all IPUs update their weights at the same time; otherwise one IPU after the other.
     pub updates_side_by_side: bool,
-    /// For each position from 1 on: bytes that a cut before it sends in the forward pass and in the
-    /// backward pass of one micro-batch.
+    /// One entry per position from 1 on: bytes that a cut before this position sends in the forward
+    /// pass and in the backward pass of one micro-batch.
     pub cut_bytes: Vec<[u64; 2]>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -272,9 +277,9 @@ impl StageTimes {
     /// of any stage follow.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        // In is recomputed together with the first layer. So the cycles of In are those that a
-        // stage of In and the first layer recomputes, minus those that a stage of only the first
-        // layer recomputes.
+        // In (the operations before the first layer) is recomputed together with the first layer.
+        // So the cycles of In are the recomputed cycles of a stage of In and the first layer, minus
+        // those of a stage of only the first layer.
         let recomputed = |is_last| {
             let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             let of_position = |range: Range<usize>| match range.start {
@@ -318,12 +323,12 @@ impl StageTimes {
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it in
-    /// the split. If Out runs on the first IPU, the stage with In also has the cycles of Out.
-    /// Returns `None` if positions do not exist.
+    /// the split. If Out (the operations after the last layer) runs on the first IPU, the first
+    /// stage also has the cycles of Out. Returns `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update, ..] = self.sums(range)?;
-        // If Out is on the first IPU and the split has several stages, Out runs after the last
-        // stage of the split, as the last stage of the pipeline.
+        // If Out (the operations after the last layer) is on the first IPU, and the split has
+        // several stages, Out is one more stage of the pipeline, after all stages of the split.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
             forward,
@@ -352,11 +357,11 @@ impl StageTimes {
         self.sums(range).map_or(0, |sums| sums[kind])
     }
 
-    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it. If
-    /// Out runs on the first IPU and `range` is the first of several stages, Out is a separate
-    /// stage, the last of the pipeline: the first result has the cycles without Out, and the second
-    /// the cycles of Out. Otherwise the second result is `None`. Returns `None` if positions do not
-    /// exist.
+    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
+    /// and of Out (the operations after the last layer), if Out is a separate stage on the same
+    /// IPU. This is so if Out runs on the first IPU and `range` is the first of several stages:
+    /// then the first result has the cycles without Out, and the second the cycles of Out.
+    /// Otherwise the second result is `None`. Returns `None` if positions do not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -387,12 +392,14 @@ impl StageTimes {
         }
     }
 
-    /// Returns the forward cycles of the positions `range` that run again if each layer is
-    /// recomputed: the cycles of positions with a backward pass, which needs their forward pass
-    /// again, and the cycles of In if In runs again together with the first layer.
+    /// Returns the forward cycles of the positions `range` (In, layers, Out) that run again if each
+    /// layer is recomputed: the cycles of positions with a backward pass, which needs their forward
+    /// pass again, and the cycles of In (the operations before the first layer) if In runs again
+    /// together with the first layer. Out (the operations after the last layer) never runs again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
-        // In may have no backward pass. In is then recomputed if the first layer is recomputed.
+        // In (the operations before the first layer) may have no backward pass. It is then
+        // recomputed if the first layer is recomputed.
         let runs_in =
             range.start == 0 && range.end > 1 && again(&(0..1)) == 0 && again(&(1..2)) > 0;
         again(range) + u128::from(runs_in) * self.sum(&(0..1), 5)

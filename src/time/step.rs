@@ -23,8 +23,9 @@ pub struct StepTime {
     /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
     /// step, minus `steady` for each micro-batch.
     pub ramps: u128,
-    /// Cycles of the copies between stages, over all slots of the step. `None` if anything is
-    /// copied but the clock frequency is unknown; `cycles` then does not include the copies.
+    /// Cycles of the copies between stages in the whole step. `None` if anything is copied but the
+    /// clock frequency is unknown, which is needed to convert the time of copies to cycles;
+    /// `cycles` then does not include the copies.
     pub copies: Option<u128>,
     /// Cycles of the weight update at the end of the step, including the streaming of optimizer
     /// state if the bandwidth for streaming is known.
@@ -102,8 +103,10 @@ impl Rate {
 }
 
 impl Slots {
-    /// Returns the cycles of all slots, without copies; `None` if the sum overflows. `stages` has
-    /// one entry per stage: the index of its IPU (below the number of stages), and its cycles.
+    /// Returns the cycles of all slots of a step, without the copies at the end of each slot;
+    /// `None` if the sum overflows. In a slot, each IPU runs the active passes of its stages.
+    /// `stages` has one entry per stage: the index of its IPU (below the number of stages), and its
+    /// cycles.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -113,8 +116,8 @@ impl Slots {
                 let active = stage.active(kind.forward[number], kind.backward[number]);
                 by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
             }
-            // A slot ends when all IPUs are done, so it takes as long as the IPU with the most
-            // work.
+            // A slot (an interval of the step) ends when the last IPU has run its passes, so it
+            // takes as long as the IPU with the most work.
             let slot = by_ipu.iter().max()?;
             sum = sum.checked_add(slot.checked_mul(kind.count.into())?)?;
         }
@@ -133,15 +136,15 @@ impl Passes {
     }
 }
 
-/// A stage of a split: its positions (In, layers, Out), and the times of the model in the profile
-/// that the stage is computed from.
+/// A stage of a split: the times of the model in the profile from which the stage takes its cycles,
+/// and the positions (In, layers, Out) of the stage.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
     /// Returns one entry per stage of the pipeline, for a split into `stages`: the index of its
-    /// IPU, and its cycles. Stage i of the split is on IPU i. If Out runs on the first IPU and
-    /// there are several stages, Out is one more stage at the end, on IPU 0. Returns `None` if
-    /// positions do not exist.
+    /// IPU, and its cycles. Stage i of the split is on IPU i. If Out (the operations after the last
+    /// layer) runs on the first IPU and there are several stages, Out is one more stage at the end,
+    /// on IPU 0. Returns `None` if a stage has positions that the model lacks.
     fn pipeline_stages(stages: &[TimedStage<'_>]) -> Option<Vec<(usize, Passes)>> {
         let (mut found, mut last) = (Vec::new(), None);
         for (ipu, (times, range)) in stages.iter().enumerate() {
@@ -153,8 +156,9 @@ impl StageTimes {
         Some(found)
     }
 
-    /// Returns the number of stages of the pipeline for a split into `stages` stages: one more than
-    /// `stages` if Out runs on the first IPU as a separate stage.
+    /// Returns the number of stages of the pipeline for a split into `stages` stages. If Out (the
+    /// operations after the last layer) runs on the first IPU, and there are several stages, Out is
+    /// one more stage.
     pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
@@ -176,7 +180,7 @@ impl StageTimes {
 
     /// Computes the time of one step of a split into `stages`. The times of all stages must be of
     /// one model in one pipeline, but may come from different profiles. Returns `None` if `stages`
-    /// is empty, if positions do not exist or if a sum overflows.
+    /// is empty, if a stage has positions that the model lacks, or if a sum overflows.
     pub fn step(stages: &[TimedStage<'_>]) -> Option<StepTime> {
         let (first, _) = stages.first()?;
         let of_pipeline = Self::pipeline_stages(stages)?;
@@ -251,12 +255,13 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Includes the copies of the stage with the index `number` in `bytes`, and returns the result:
-    /// the most bytes that any IPU sends or receives in an even slot and in an odd slot, since a
-    /// slot waits for this IPU. If a micro-batch enters every second slot, a stage exchanges data
-    /// only in even or only in odd slots. If only one stage works at a time, the first item is the
-    /// sum over all stages instead. `previous` and `next` have the times that the neighbouring
-    /// stages may have; those that send the fewest bytes apply.
+    /// Adds the copies of the stage with the index `number` to `bytes`, the most bytes that any IPU
+    /// sends or receives in a slot: first in slots (intervals of the step) with an even index, then
+    /// in slots with an odd index. The two differ if a micro-batch enters every second slot, since
+    /// a stage then exchanges data only in even or only in odd slots. If only one stage works at a
+    /// time, the first item is the sum over all stages instead. The stages before and after this
+    /// stage may take their times from any profile in `previous` and `next`; the profile in which
+    /// they send the fewest bytes counts.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -289,9 +294,10 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies between IPUs in a step. `even` and `odd` are the bytes that
-    /// each even and each odd slot waits for, as [`with_copies`](Self::with_copies) computes them.
-    /// Returns `None` if bytes are copied but the clock frequency is unknown.
+    /// Returns the cycles of all copies between IPUs in a step of `slots` slots (intervals that end
+    /// with copies). `even` and `odd` are the most bytes that any IPU sends or receives in a slot
+    /// with an even and an odd index, as [`with_copies`](Self::with_copies) computes them. Returns
+    /// `None` if bytes are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -327,7 +333,8 @@ pub(crate) struct Order {
     /// stages.
     pub passes: PassOrder,
     /// The number of slots from the entry of one micro-batch into the pipeline to the entry of the
-    /// next; `None` if only one stage works at a time.
+    /// next; `None` if only one stage works at a time. In a slot, each stage runs at most one
+    /// forward and one backward pass.
     pub every: Option<u64>,
 }
 
@@ -335,11 +342,13 @@ pub(crate) struct Order {
 /// which depends on the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassOrder {
-    /// Forward through all stages, then backward through them in reverse; the last stage runs the
-    /// forward and the backward pass in one slot.
+    /// A micro-batch goes forward through all stages, then backward through them in reverse. The
+    /// last stage runs both passes in one slot, an interval in which each stage runs at most one
+    /// forward and one backward pass.
     Together,
-    /// Forward through all stages, then backward through them in reverse; the last stage runs each
-    /// pass in a slot of its own.
+    /// A micro-batch goes forward through all stages, then backward through them in reverse. The
+    /// last stage runs the two passes in two slots, intervals in which each stage runs at most one
+    /// forward and one backward pass.
     Apart,
     /// Micro-batches go forward through all stages, without a backward pass: inference.
     Forward,
@@ -359,14 +368,16 @@ impl StageTimes {
     }
 }
 
-/// Slots of a step in which the same stages run the same passes, so that they take the same time.
-/// They need not be consecutive.
+/// A kind of slot: all slots of a step in which the same stages run the same passes, so that they
+/// take the same time. A slot is an interval in which each stage runs at most one forward and one
+/// backward pass. Slots of one kind need not be consecutive.
 pub(crate) struct SlotKind {
-    /// The number of slots in the step in which the stages run exactly these passes.
+    /// The number of slots in the step in which each stage runs exactly the passes that `forward`
+    /// and `backward` state.
     pub count: u64,
-    /// One entry per stage: whether the stage runs a forward pass in slots of this kind.
+    /// One entry per stage: whether it runs a forward pass in each of the `count` slots.
     pub forward: Vec<bool>,
-    /// One entry per stage: whether the stage runs a backward pass in slots of this kind.
+    /// One entry per stage: whether it runs a backward pass in each of the `count` slots.
     pub backward: Vec<bool>,
 }
 
@@ -380,7 +391,8 @@ pub(crate) struct Slots {
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages. If
+    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages, by
+    /// kind. In a slot, each stage runs at most one forward and one backward pass. If
     /// `micro_batches` is `None`, returns the slots that one more micro-batch adds to a step while
     /// all stages have work.
     pub fn new(order: Order, stages: usize, micro_batches: Option<u64>) -> Self {
@@ -390,9 +402,9 @@ impl Slots {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
             (Some(every), None) => {
-                // From slot `full` on, all passes have begun: in this slot the first micro-batch
-                // reaches its last pass. No pass ends, since the number of micro-batches has no
-                // bound here.
+                // In slot `full`, the first micro-batch reaches its last pass, so from this slot on
+                // all passes have begun. No pass ever ends, since the number of micro-batches is
+                // unbounded here.
                 let full = count.saturating_sub(1);
                 (full..full + every).map(|slot| (slot, 1)).collect()
             }
@@ -405,8 +417,9 @@ impl Slots {
                 forward: vec![false; stages],
                 backward: vec![false; stages],
             };
-            // Each pass that runs in a slot is on another micro-batch: pass k runs in every slot in
-            // which a micro-batch reaches it.
+            // Pass k of micro-batch n runs in slot k + n * every. So only passes whose index k has
+            // the same remainder modulo `every` as the slot may run in it, each on another
+            // micro-batch, if there is such a micro-batch.
             let active = passes
                 .iter()
                 .enumerate()
@@ -447,10 +460,11 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     passes
 }
 
-/// Returns slots that stand for all slots of a step, as pairs: the index of a slot, and the number
-/// of slots with the same passes. `passes` is the number of passes of a micro-batch, and one
-/// micro-batch enters every `every` slots. Slots with the same passes are only in the middle of the
-/// step, where all passes have begun and none has ended.
+/// Returns slots of a step as pairs: the index of a slot, and the number of slots in which the same
+/// stages run the same passes, of which only this one is returned. In a slot, each stage runs at
+/// most one forward and one backward pass. `passes` is the number of passes of a micro-batch, and
+/// one micro-batch enters every `every` slots. Only slots in the middle of the step, where all
+/// passes have begun and none has ended, have the same passes as other slots.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();

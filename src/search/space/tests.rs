@@ -12,10 +12,11 @@ use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
 
-/// Random requests have fewer than this number of IPUs, besides one for each replica.
+/// The number of IPUs of a random request is the number of replicas, plus 0 to `IPUS - 1`.
 const IPUS: u64 = 6;
 
-/// One pipeline of a random model, with all splits of the model, among which the best is known.
+/// All splits of a random model in one pipeline, evaluated to compare the best of them with the
+/// split that the search finds.
 struct Tried<'a> {
     memory: MemoryModel<'a>,
     /// For each compilation of the model: the bytes on the fullest tile of each possible stage.
@@ -129,8 +130,9 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// Returns all splits of `positions` positions (In, layers, Out) into stages, with every choice of
-/// a compilation for each stage.
+/// Returns all splits of `positions` positions (In, layers, Out) into stages. If the model has
+/// several compilations (profiles with different costs), each split occurs once for each way to
+/// choose a compilation for every stage.
 fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     let with_all = |split: Vec<Range<usize>>| {
         split.into_iter().fold(vec![Vec::new()], |all, positions| {
@@ -305,9 +307,9 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
     assert_eq!(own.replicas, expected.replicas, "{at}");
 }
 
-/// Compares the best split, and the split with the lowest peak, that the search finds with those
-/// found by trying all splits. Returns whether a split fits, and whether its stages come from
-/// several compilations, so that the test can count both.
+/// Checks that the best split that the search finds, and its split with the lowest peak, are as
+/// good as those found by trying all splits. Returns whether any split fits, and whether the stages
+/// of the best split come from several compilations; the test counts how often each is true.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let pipelines = model.pipelines();
     let best = model.space.best(question, &pipelines).expect(at);

@@ -27,16 +27,16 @@ type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
-    /// the last stages of a split, if all of these stages run these passes.
+    /// the last stages of a split, if all of these stages run the passes of the set.
     busiest: CyclesByPasses,
-    /// For each set of passes (forward, backward): a lower bound on the cycles of the first of the
-    /// last stages of a split, if it runs these passes.
+    /// For each set of passes (forward, backward): a lower bound on the cycles of the earliest of
+    /// the last stages (the one that the search places next), if it runs the passes of the set.
     first: CyclesByPasses,
-    /// The end (exclusive) of the first of the last stages, if the cuts make the slowest of these
-    /// stages as fast as possible.
+    /// The end (exclusive) of the earliest of the last stages, if the cuts make the slowest of the
+    /// last stages as fast as possible.
     end: usize,
-    /// The index of the profile from which the first of the last stages takes its costs, if the
-    /// cuts make the slowest of these stages as fast as possible.
+    /// The index of the profile from which the earliest of the last stages takes its costs, if the
+    /// cuts make the slowest of the last stages as fast as possible.
     profile: usize,
 }
 
@@ -55,10 +55,10 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 }
 
 impl Bounds {
-    /// Computes lower bounds on the cycles of last stages, for splits into each number of stages up
-    /// to `most`, without the numbers for which no split is within limits and constraints. All
-    /// numbers share one table, since the bounds only depend on the number of last stages, unless
-    /// it matters which IPU runs a stage.
+    /// Computes lower bounds on the cycles of the last stages of splits. Returns one entry for each
+    /// total number of stages from 1 to `most` for which a split is within limits and constraints.
+    /// If it does not matter which IPU runs a stage, the bounds only depend on the number of last
+    /// stages, so all entries share one table.
     pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
         let rests = |stages| Arc::new(rests(checked, stages));
         let shared = (!checked.is_numbered()).then(|| rests(most));
@@ -78,8 +78,9 @@ impl Bounds {
         *self.rests[self.stages - stage].get(start)?
     }
 
-    /// Returns the stages of the split whose slowest stage takes the fewest cycles by these bounds,
-    /// a good start for the search.
+    /// Returns the stages of the split whose slowest stage, by the lower bounds in this table,
+    /// takes the fewest cycles for a forward and a backward pass. The search for the fastest split
+    /// begins with such splits.
     pub fn path(&self) -> Option<Vec<CompiledStage>> {
         let mut start = 0;
         (0..self.stages)
@@ -94,18 +95,22 @@ impl Bounds {
     }
 }
 
-/// The passes (forward, backward) that the last stages of a split run in one kind of slot.
+/// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
+/// is an interval of a step in which each IPU works on a pass of its stage; slots in which the same
+/// stages run the same passes are of one kind.
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that all of the last stages run in the slot, as an index into [`CyclesByPasses`].
-    busiest: usize,
-    /// The passes that the first of the last stages runs in the slot, as an index into
+    /// The passes that every one of the last stages runs in such a slot, as an index into
     /// [`CyclesByPasses`].
+    busiest: usize,
+    /// The passes that the earliest of the last stages (the one that the search places next) runs
+    /// in such a slot, as an index into [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines the passes that the stages from index `stage` on run in slots of the kind `kind`.
+    /// Determines the passes that the last stages of a split, from the stage with index `stage` on,
+    /// run in slots of the kind `kind` (slots in which the same stages run the same passes).
     pub fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let index =

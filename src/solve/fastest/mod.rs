@@ -98,8 +98,9 @@ enum Move {
 }
 
 /// Finds the split, into any number of stages, with the shortest step per micro-batch. The search
-/// begins with the split `start` and evaluates at most `max_slots` slots (see [`MAX_SLOTS`]).
-/// Returns `None` without cycle counts.
+/// begins with the split `start`. To bound its time, it evaluates at most `max_slots` slots
+/// (intervals of a step in which each IPU works on a pass of its stage). Returns `None` without
+/// cycle counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -112,8 +113,10 @@ pub(super) fn fastest(
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
-/// Returns the fastest of `best` and all splits into the numbers of stages that `bounds` cover. If
-/// `max_slots` slots were too few, [`Solution::is_shortest`] tells that a faster split may exist.
+/// Returns the fastest split among `best` and all splits into a number of stages that has an entry
+/// in `bounds`. Evaluates at most `max_slots` slots (intervals of a step in which each IPU works on
+/// a pass of its stage). If they are too few to try all these splits, [`Solution::is_shortest`]
+/// tells that a faster split may exist.
 fn search(
     checked: &CheckedProblem<'_>,
     times: &[&StageTimes],
@@ -162,8 +165,9 @@ struct StageSearch<'a> {
     times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
-    /// For each number of placed stages (from 0) and each kind of slot: the passes that the stages
-    /// not placed yet run in a slot of this kind.
+    /// For each number of stages that the search has placed (from 0) and each kind of slot: the
+    /// passes that the later stages, which are not placed yet, run in a slot of this kind. Slots in
+    /// which the same stages run the same passes are of one kind.
     rests: Vec<Vec<RestActivity>>,
     /// Number of slots of a step: intervals in which each IPU works on a pass of its stage.
     slots: u128,
@@ -171,7 +175,7 @@ struct StageSearch<'a> {
     /// run one after the other.
     update: u128,
     bounds: Bounds,
-    /// A lower bound on the step time, per micro-batch, of every split into this number of stages.
+    /// A lower bound on the step time, per micro-batch, of every split into `stages` stages.
     at_least: Rate,
     placed: Vec<CompiledStage>,
     /// The costs of the stages placed so far: the entry n is for the first n stages, so that
@@ -181,13 +185,16 @@ struct StageSearch<'a> {
 
 #[derive(Clone, Default)]
 struct CostsSoFar {
-    /// For each kind of slot: the cycles of the busiest IPU among the placed stages.
+    /// For each kind of slot (slots in which the same stages run the same passes): the cycles of
+    /// the busiest IPU, with only the stages that the search has placed so far.
     busiest: Vec<u128>,
-    /// The most bytes that an IPU sends or receives at the end of slots with an even index, and of
-    /// slots with an odd index, whose copies differ.
+    /// The most bytes that an IPU sends or receives at the end of a slot (an interval of the step):
+    /// first of slots with an even index, then of slots with an odd index. The two differ if each
+    /// stage copies only in every second slot. If only one stage works at a time, the first entry
+    /// is the sum over all stages.
     sent: [u128; 2],
-    /// The cycles of the longest weight update of any placed stage, for pipelines that update
-    /// stages side by side.
+    /// The cycles of the longest weight update of any stage placed so far, for pipelines in which
+    /// all stages update their weights at the same time.
     update: u128,
     peak: u64,
 }
@@ -230,9 +237,10 @@ impl<'a> StageSearch<'a> {
         Some(search)
     }
 
-    /// Tries all splits that begin with the placed stages and may be better than `best`, which a
-    /// better split replaces. `left` is the number of slots that the search may still evaluate.
-    /// Returns false if `left` was used up.
+    /// Tries all splits that begin with the stages placed so far and may be better than `best`, and
+    /// replaces `best` by each better split. `left` is the number of slots that the search may
+    /// still evaluate: each stage that it tries takes one slot of each kind. Returns false if
+    /// `left` was too low to try all these splits.
     fn run(&mut self, best: &mut TimedSplit, left: &mut u64) -> bool {
         let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
         if self.bound().compare(best.rate).then(by_size).is_ge() {
@@ -368,7 +376,7 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Returns a lower bound on the step time, per micro-batch, of any split that begins with the
-    /// placed stages.
+    /// stages placed so far.
     fn bound(&self) -> Rate {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let micro_batches = self.at_least.micro_batches;

@@ -51,8 +51,9 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // In is a position besides those of the layers, and so is Out unless it runs on the first
-        // IPU.
+        // Of the `layers` positions, two are In and Out (what runs before and after the layers), or
+        // one is both if Out runs on the first IPU. `names` has an empty name before those of the
+        // layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(

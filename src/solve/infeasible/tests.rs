@@ -15,8 +15,8 @@ pub(crate) enum CertificateError {
     /// A range of the certificate is within the limit, so that it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// A cut counts twice: it is inside two ranges of the certificate, or inside a range and
-    /// already counted as a required cut.
+    /// One cut counts twice: it is inside two of the ranges over the limit that the certificate
+    /// lists, or inside one of them and also a required cut.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
     /// The certificate states another number of stages than follows from its ranges and cuts.
@@ -74,7 +74,8 @@ impl Certificate {
     }
 }
 
-/// Returns an error unless `range` is a range of positions over `limit`, which needs a cut inside.
+/// Returns an error unless `range` is a range of positions of `problem` that takes more than
+/// `limit` bytes as one stage, so that a split must have a cut inside it.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,

@@ -9,8 +9,9 @@ use crate::solve::{
     Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
 };
 
-/// Checks that `kept_together` has exactly the constraints that keep the positions of a range that
-/// is too large in one stage.
+/// Checks `kept_together`, the constraints that are said to keep all positions of a range over the
+/// limit in one stage: they do so, and none of them can be left out. If there is no such range, the
+/// list must be empty.
 fn check_kept_together(case: &Case, found: &Refusal) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -82,9 +83,9 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// Tests problems whose memory limit is the lowest at which a split fits, some tenths more
-    /// (`slack`), or one byte less. Splits with the fewest bytes over cuts then often need more
-    /// stages than there are IPUs.
+    /// Tests problems whose memory limit is the lowest peak of any split plus `slack` tenths of it,
+    /// or one byte less than the lowest peak. Splits with the fewest bytes over their cuts often
+    /// need more stages than there are IPUs under such limits.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
@@ -118,8 +119,8 @@ proptest! {
         let problem = case.problem();
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
-        // Compare with the same problem without pins and with the highest limit on every IPU, which
-        // is what a certificate is about.
+        // A certificate proves how many stages a split needs if pins are ignored and every IPU has
+        // the highest limit. So compare it with the same problem without pins and with this limit.
         let mut tried = case.clone();
         tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;
