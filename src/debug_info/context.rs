@@ -210,9 +210,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key, or `None`
-    /// if the value of the key is to be skipped. Returns the number of keys that are not text
-    /// strings.
+    /// Reads the entries of a CBOR map and stores their values in the debug context that is being
+    /// read. `meaning` returns which value of a debug context a key stands for, or `None` if the
+    /// value of the key is to be skipped. Returns the number of keys that are not text strings.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,

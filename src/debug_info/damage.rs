@@ -65,24 +65,27 @@ pub enum Damage {
     /// joined. The number is the byte offset where the second document begins.
     #[error("another document follows at byte {0}")]
     SecondDocument(u64),
-    /// The top-level keys `contexts` and `stringTable` are repeated this number of times.
+    /// The file has the top-level key `contexts` or `stringTable` more than once. The number counts
+    /// all such keys after the first of each kind.
     #[error("keys `contexts` and `stringTable` that come again: {0}")]
     Repeated(usize),
-    /// This number of debug contexts are ignored, because an earlier context has the same id.
+    /// Debug contexts are ignored, because an earlier context has the same id. The number counts
+    /// the ignored contexts.
     #[error("contexts with the id of an earlier one: {0}")]
     Duplicates(usize),
-    /// This number of debug contexts are ignored, because they have no id.
+    /// Debug contexts are ignored, because they have no id. The number counts the ignored contexts.
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
-    /// This number of entries of the array `contexts` are ignored, because they are not maps.
+    /// Entries of the array `contexts` are ignored, because they are not CBOR maps. The number
+    /// counts the ignored entries.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// This number of keys and values in debug contexts, and of names in the string table, have a
-    /// wrong type and are ignored.
+    /// Keys and values in debug contexts, or names in the string table, are ignored, because they
+    /// have a wrong type. The number counts the ignored keys, values and names.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// This number of contexts have no name, because the index of the name is beyond the end of a
-    /// complete string table.
+    /// Debug contexts have no name, because the index of the name is beyond the end of the string
+    /// table, although the table is complete. The number counts these contexts.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
     /// The debug file lacks contexts to which the profile refers. The first number counts the

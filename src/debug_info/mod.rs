@@ -162,8 +162,8 @@ impl DebugInfo {
         &self.damage
     }
 
-    /// Returns the warning that bytes, which are ignored, follow the end of the CBOR document,
-    /// although no data are lost. Returns `None` if no bytes follow.
+    /// Returns the warning that the file goes on after the end of its CBOR document, with bytes
+    /// that are ignored. Returns `None` if the file ends with the document.
     pub fn warning(&self) -> Option<&Warning> {
         self.warning.as_ref()
     }

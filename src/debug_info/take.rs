@@ -45,8 +45,8 @@ pub trait Take: Sized {
     fn other(self) {}
 }
 
-/// Defines methods of a serde visitor that drop a value, and call the method `$take` of the
-/// receiver instead.
+/// Defines methods of a serde visitor, one for each type of value that is listed. Each method
+/// ignores the value and calls the method `$take` of the receiver.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {

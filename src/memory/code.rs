@@ -247,9 +247,9 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
 /// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileOverhead {
-    /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). They are
-    /// an upper limit on the code of a stage's operations, since code that is predicted several
-    /// times may be shared.
+    /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). The code
+    /// that is predicted for a stage is limited to these bytes, since operations may share code
+    /// that is predicted for each of them.
     recorded: [u64; 4],
     /// The bytes of code that no operation explains, so that every stage needs them: the recorded
     /// bytes minus the code of all operations, but at least 0, by
@@ -310,7 +310,7 @@ impl TileOverhead {
     }
 
     /// Returns the bytes of fragmentation that `shares` bytes of sharded optimizer state add to the
-    /// tile. Without sharded state they are 0, even on a tile without other recorded bytes.
+    /// tile; 0 if `shares` is 0, also if the tile has no recorded bytes except fragmentation.
     pub fn fragmentation_of_shares(&self, shares: u64) -> u64 {
         match shares {
             0 => 0,

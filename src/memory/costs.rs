@@ -98,15 +98,16 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table in which the bytes of each range of layers are its lower bound in this
-    /// table, whatever the number of stages after the range.
+    /// Returns a table in which the bytes of a range of layers do not depend on the number of later
+    /// stages: they are the lower bound that this table has for the range.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())
     }
 
-    /// Returns the number of positions in the layer order. Besides the layers, In and Out count as
-    /// positions, or None (the position of operations without a layer).
+    /// Returns the number of positions in the layer order: In (the operations before the first
+    /// layer), the layers, and Out (the operations after the last layer). If In and Out are not
+    /// separate, all operations without a layer have one position, None.
     pub fn layers(&self) -> usize {
         self.rows.len()
     }
@@ -172,8 +173,8 @@ impl RangeCosts {
     }
 
     /// Returns the range of layers that takes the most bytes of all ranges in the table, and these
-    /// bytes. Returns `None` if the table is empty. In a pipeline, the bytes of a range are the
-    /// highest bytes within the limit for any number of stages after it.
+    /// bytes. In a pipeline, a range has several numbers of bytes, one per number of later stages;
+    /// the highest number within the limit is taken. Returns `None` if the table is empty.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {

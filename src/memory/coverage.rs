@@ -14,10 +14,10 @@ use std::ops::Range;
 /// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// The bytes of all operations are compared with the recorded bytes.
+    /// Selects all operations.
     All,
-    /// Only the bytes of operations whose own names give a layer are compared with the recorded
-    /// bytes. Operations that a rule assigns to a layer are left out.
+    /// Selects only operations whose own names give a layer, and leaves out operations that a rule
+    /// assigns to a layer.
     Layered,
 }
 
@@ -39,20 +39,20 @@ pub struct CodeCategory {
     pub worst_difference: i64,
 }
 
-/// The recorded bytes of one tile at its peak step, all of them or those of one category, divided
-/// by what explains them.
+/// The recorded bytes of one tile at its peak step, all of them or those of one category of
+/// variables, split into bytes of layers, bytes of overhead and a rest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CoverageFacts"))]
 pub struct Coverage {
-    /// The number of the tile whose bytes are explained; 0 in the coverage of a category without
-    /// code.
+    /// Index of the tile that has the bytes; 0 for a category of variables without code.
     pub tile: u32,
-    /// The bytes that the compiler recorded: all of the tile, or those of the category.
+    /// The bytes that the compiler recorded on the tile, all of them or those of one category of
+    /// variables.
     pub recorded: u64,
-    /// The bytes that operations need whose names give a layer.
+    /// The bytes that operations need if their own names give a layer.
     pub layers: u64,
-    /// The bytes of operations whose names give no layer and that rules assigned to a layer, In or
-    /// Out.
+    /// The bytes that operations need if their own names give no layer, but a rule assigns them to
+    /// a layer, to In (before the first layer) or to Out (after the last layer).
     pub assigned: u64,
     /// The part of `assigned` that belongs to variables which an operation on the whole model uses,
     /// such as a norm of all gradients, and which count in several layers for this reason alone.
@@ -91,9 +91,9 @@ impl MemoryModel<'_> {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the name under which the code in the profile's category of variables `category` is
-    /// compared: the first category that holds the same kind of code. Returns `None` if the
-    /// category holds data.
+    /// Returns the profile's first category for the kind of code that its category of variables
+    /// `category` holds, such as `vertexCode`. The bytes of code of this kind are compared under
+    /// this name. Returns `None` if the category holds data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -117,8 +117,8 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the profile's categories of variables that hold code of this `kind`. In the classic
-    /// memory model this is only the first, since this model has no memory of vertices other than
-    /// their state.
+    /// memory model this is only the first category of the kind: of the memory of vertices, this
+    /// model has only the state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -191,8 +191,8 @@ impl MemoryModel<'_> {
         code.into_iter().flatten().chain(variables).sum()
     }
 
-    /// Divides the recorded bytes of the fullest tile at its peak step by what explains them, such
-    /// as layers and overhead. If several tiles are equally full, the first is chosen. Returns
+    /// Splits the recorded bytes of the fullest tile at its peak step into bytes of layers, bytes
+    /// of overhead and a rest. If several tiles are equally full, the first is chosen. Returns
     /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let (recorded, Reverse(tile)) = (0u32..)
@@ -227,9 +227,10 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Divides the recorded bytes at `memory_peak` by what explains them, such as layers and
-    /// overhead: one entry per category of variables in the profile, by its name. If a kind of code
-    /// has several categories, the first has all its bytes. Categories without bytes are left out.
+    /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead and a
+    /// rest. Returns one entry per category of variables in the profile, by its name. If several
+    /// categories hold one kind of code, the first of them gets the bytes of all. Categories
+    /// without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()
@@ -254,8 +255,8 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`], such as the bytes that layers explain, to which the bytes
-    /// of variables with the use set `set` (the operations that use them) are added. Returns `None`
+    /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set`
+    /// (the operations that use them) are added: `layers`, `assigned` or `overhead`. Returns `None`
     /// if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
@@ -267,8 +268,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Divides the bytes of code on `tile`, with one entry per [`CodeKind`], into code of layers,
-    /// code that rules assigned to layers, and overhead. The fields `recorded` and `rest` stay 0.
+    /// Returns one entry per [`CodeKind`]: the bytes of code on `tile`, split into code of
+    /// operations whose names give a layer, code of operations that rules assign to layers, and
+    /// overhead. The fields `recorded` and `rest` of an entry are 0.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {

@@ -21,8 +21,8 @@ pub struct LiveCurve {
     /// `points`, which change from step to step.
     pub always_live: u64,
     /// The bytes of the variables that are not always live, as pairs of a step and the bytes from
-    /// this step on, in ascending order of steps. The first pair is for the first step of the
-    /// window; each further pair is for a step at which the bytes change.
+    /// this step on, in ascending order of steps. The first pair is for the first step of `window`;
+    /// each further pair is for a step at which the bytes change.
     pub points: Vec<(u32, u64)>,
 }
 
@@ -40,7 +40,8 @@ impl LiveCurve {
     }
 }
 
-/// The bytes of one stage or of the whole model at each step, as two curves.
+/// The live bytes of one stage or of the whole model at each liveness step: one curve for all tiles
+/// together, and one for a single tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
     /// The live bytes of the stage or model at each liveness step, summed over all tiles.
@@ -51,11 +52,11 @@ pub struct LiveCurves {
 }
 
 impl MemoryModel<'_> {
-    /// Computes the bytes of each stage at each step. An entry of `stages` is a stage: its range of
-    /// positions (end exclusive), its memory as [`MemoryModel::placed_stages`] returns it, and the
-    /// tile for [`LiveCurves::on_tile`]. Returns one entry per stage, in the order of `stages`,
-    /// which is `None` if the stage has no steps. If the tile is the fullest tile of a stage, the
-    /// peak of its curve equals the bytes of this tile in the memory of the stage.
+    /// Computes the live bytes of each stage at each liveness step. An entry of `stages` has the
+    /// range of positions of a stage (end exclusive), its memory as [`MemoryModel::placed_stages`]
+    /// returns it, and the tile for [`LiveCurves::on_tile`]. Returns one entry per stage, in the
+    /// order of `stages`. An entry is `None` if the stage has no steps. On the fullest tile of a
+    /// stage, the curve has its peak at the bytes that `placed_stages` computes for this tile.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         stages
             .par_iter()
@@ -113,10 +114,11 @@ impl MemoryModel<'_> {
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
-    /// Returns whether a variable with the equivalence class `class` and the use set `set` is live
-    /// at `step` in a stage with the positions `stage` (end exclusive). Recomputation in the
-    /// pipeline is taken into account. `is_code` says whether the variable holds code: in the full
-    /// memory model such a variable is never live, since recorded bytes of code replace it.
+    /// Returns whether variables are live at `step` in a stage with the positions `stage` (end
+    /// exclusive). `class` is their equivalence class (variables that are live at the same steps),
+    /// and `set` their use set (the operations that use them). Recomputation in the pipeline is
+    /// taken into account. `is_code` says whether the variables hold code: in the full memory model
+    /// they are then never live, since recorded bytes of code replace them.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -182,8 +184,8 @@ impl CurveSums {
         }
     }
 
-    /// Turns the sums into curves of live bytes over all tiles and on one tile. `fixed` has the
-    /// bytes that are the same at every step, such as code, for each of the two curves.
+    /// Turns sums of live bytes into two curves: over all tiles, and on one tile. `fixed` has the
+    /// bytes of each curve that are the same at every step, such as code.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {

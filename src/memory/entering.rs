@@ -15,12 +15,13 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 /// already.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// One list per start of ranges, with pairs of a layer and an item (such as the bytes of a
-    /// variable): a range that begins at this start or later gains the item when it grows to the
-    /// layer. Each pair is stored once, in the list of the first start to which it applies.
+    /// One list for each position at which a range of layers can begin, with pairs of a layer and
+    /// an item (such as the bytes of a variable). A range that begins at this position or later has
+    /// the item as soon as it contains the layer. Each pair is stored once, in the list of the
+    /// first position to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of pairs of a layer and an item in all lists, including those that were left out
-    /// because there were too many for memory.
+    /// The number of pairs of a layer and an item (such as the bytes of a variable) that were to be
+    /// added, including pairs that were left out because there are too many for memory.
     count: usize,
 }
 
@@ -46,18 +47,18 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds an item, such as the bytes of a variable, that ranges with the start `start` or a later
-    /// start gain when they grow to `layer`. A start after the last layer is ignored, since no
-    /// range begins there.
+    /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain `layer`
+    /// and begin at `start` or later. If `start` is after the last layer, nothing is added, since
+    /// no range begins there.
     pub fn push(&mut self, start: usize, layer: u32, item: Item) {
         if let Some(entries) = self.from.get_mut(start) {
             entries.push((layer, item));
         }
     }
 
-    /// Adds an item, such as the bytes of a variable, that a range has as soon as it contains both
-    /// the layer `with` and any of `layers` (ascending). The inverse of the item, `undo`, cancels
-    /// it for ranges that would otherwise gain it without both.
+    /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain both the
+    /// layer `with` and any of `layers` (ascending). Adding `undo`, the inverse of the item,
+    /// removes it from ranges that contain only one of the two.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -74,12 +75,12 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Checks that everything that ranges of layers gain has been stored, although the number of
-    /// stored entries is limited.
+    /// Checks that no items, such as the bytes of variables, were left out because there were too
+    /// many.
     ///
     /// # Errors
-    /// If more than [`limits::ENTRIES`] entries were added: the tiles have more variables or code
-    /// than any real tile.
+    /// If more than [`limits::ENTRIES`] pairs of a layer and an item were added: the tiles have
+    /// more variables or code than any real tile.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
             ..=limits::ENTRIES => Ok(()),
@@ -87,9 +88,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns pairs of a layer and an item, such as the bytes of a variable: ranges that begin at
-    /// `start` or later gain the item when they grow to this layer. Pairs that also apply to ranges
-    /// with an earlier start are left out.
+    /// Returns pairs of a layer and an item, such as the bytes of a variable. A range of layers
+    /// that begins at `start` or later has the item as soon as it contains the layer. Pairs that
+    /// also apply to ranges with an earlier start are left out.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -134,7 +135,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     }
 
     /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since what ranges gain from one start also applies to later starts.
+    /// ..., since the bytes that are stored for one start also apply to all later starts.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

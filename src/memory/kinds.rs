@@ -18,8 +18,8 @@ pub struct VariableKinds {
     pub gradients: u64,
     /// Bytes of optimizer state: parameters that only updates use.
     pub optimizer_state: u64,
-    /// Bytes of all other tensors that the passes make: activations, their gradients, and
-    /// temporaries.
+    /// Bytes of the tensors that the forward and the backward pass make, except gradients of
+    /// weights: activations, their gradients, and temporaries.
     pub activations: u64,
     /// Bytes of constants, of temporaries of updates, and of variables whose kind is unknown.
     pub other: u64,
@@ -135,8 +135,8 @@ impl MemoryModel<'_> {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
                 // During a weight update all parameters are on the chip, so the bytes of parameters
-                // are counted by kind whether or not they are live at the step. Tensors that the
-                // update makes are no variables of the stage.
+                // are counted by kind whether or not they are live at the step. The bytes of
+                // tensors that the update makes are counted as state, not as variables.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -147,8 +147,9 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // In the classic memory model, groups of variables with an index from `data` on
-                // hold code, so they are none of the kinds such as weights.
+                // Uses (groups of variables) with an index below `data` hold data and have a kind,
+                // such as weights. In the classic memory model there are more uses, which hold code
+                // and count as other variables.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

@@ -178,8 +178,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// Without a pipeline, returns new flows for `pipeline`, which lack the steps at which
-    /// variables are live in stages.
+    /// If this memory model has no pipeline, returns new flows for `pipeline`, without the steps at
+    /// which variables are live in stages.
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
         let [.., after] = &self.phases;
         self.flows

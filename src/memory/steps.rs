@@ -10,11 +10,11 @@ use std::ops::Range;
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// For each lane (tile): the bytes of the variables that are live at the first liveness step of
-    /// the window.
+    /// `window`.
     at_start: ByLane<u64, N>,
-    /// Changes of the live bytes after the first liveness step of the window, where variables begin
-    /// or cease to be live: pairs of a step and the change in each lane (tile). They are in any
-    /// order, and decreases wrap around.
+    /// Changes of the live bytes at the later liveness steps of `window`, where variables begin or
+    /// cease to be live: pairs of a step and the change in each lane (tile). They are in any order,
+    /// and decreases wrap around.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -26,8 +26,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Adds the bytes of a variable, by lane (tile), at the steps of its half-open live ranges.
-    /// Steps outside the window are ignored.
+    /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `ranges`, which are
+    /// its half-open live ranges. Steps outside the window for which these sums were made are
+    /// ignored.
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -47,8 +48,8 @@ impl<const N: usize> StepSums<N> {
     }
 
     /// Iterates over pairs of a liveness step and the live bytes in each lane (tile) from this step
-    /// on, in ascending order. There is one pair for the first step of the window, and one for each
-    /// later step at which the live bytes change.
+    /// on, in ascending order. There is one pair for the first step for which these sums were made,
+    /// and one for each later step at which the live bytes change.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;

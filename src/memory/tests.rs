@@ -78,8 +78,8 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // The code of every operation group counts as explained code, even if no operation belongs
-        // to the group.
+        // Recorded code beyond the predicted code of all operation groups is overhead. The
+        // prediction includes groups without an operation.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()
@@ -163,7 +163,8 @@ proptest! {
     }
 }
 
-/// Returns the live bytes at a liveness step, read from a curve by the definition of [`LiveCurve`].
+/// Returns the bytes of a curve at a liveness step: its fixed bytes, its always-live bytes, and
+/// those of the last of its points at or before the step.
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

@@ -47,8 +47,8 @@ impl MemoryModel<'_> {
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
     /// pipeline with a split point at the boundary sends for one micro-batch, first in the forward
     /// pass, then in the backward pass. The boundary with index n comes after the position n. If
-    /// Out is on the first IPU, one more entry is for the boundary between the last position and
-    /// Out.
+    /// Out (the operations after the last layer) is on the first IPU, one more entry is for the
+    /// boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
         let mut changes = vec![[0i128; 2]; flows.places as usize];
@@ -162,9 +162,10 @@ impl LayerTraffic {
         at_boundaries(changes).into_iter().flatten().collect()
     }
 
-    /// Returns the layers at whose steps a live range of the variables of `shared` begins, and the
-    /// layers at whose steps it ends: the range carries the variables from the former to the
-    /// latter. The live range is half-open, and only layers that use the variables are returned.
+    /// Returns two lists of layers that use the variables of `shared`, for a half-open live range
+    /// of these variables: the layers at one of whose steps the range begins, and the layers at one
+    /// of whose steps it ends. The variables flow from layers of the first list to layers of the
+    /// second.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared

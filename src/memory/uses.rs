@@ -82,11 +82,12 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Calls `visit` with the liveness steps at which the variables of one use (one equivalence
-    /// class and use set) are live in stages, since a pipeline may change these steps. `visit` gets
-    /// half-open ranges of steps (`None` for all steps), and the positions (In, layers, Out) that a
-    /// stage must have for the steps to apply: any position of a set, and a further position (if
-    /// any). Variables that are off the chip in both passes are left out.
+    /// Calls `visit` for each part of the live steps of the variables with the index `number` in
+    /// [`CountedUses`]. In a pipeline, variables may be live at different steps in different
+    /// stages, so each part says to which stages it applies. `visit` gets the positions (In,
+    /// layers, Out) that a stage must have, any of a set and (unless it is `None`) also a second
+    /// one, and half-open ranges of steps (`None` for all steps). Variables that are off the chip
+    /// in both passes are left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -111,9 +112,9 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns whether a stage with the positions `stage` (end exclusive) has the variables that
-    /// [`MemoryModel::each_life`] visits for certain steps. It must have any position of the set
-    /// `counted`, and also the position `with` unless that is `None`.
+    /// Returns whether live steps that [`MemoryModel::each_life`] visits apply to a stage with the
+    /// positions `stage` (end exclusive). The stage must have any position of the set `counted`
+    /// and, unless it is `None`, also the position `with`.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -224,9 +225,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Draws the uses (groups of variables) on some tiles, in ascending order. They are so few that
-    /// tiles have the same uses, and that a use has its bytes on a tile in several parts, as if
-    /// they exceeded 32 bits.
+    /// Draws up to 4 tiles, each as a list of uses (groups of variables) in ascending order. There
+    /// are only 15 uses, so tiles have uses in common, and a list often has a use several times.
+    /// This stands for a use whose bytes on the tile exceed 32 bits.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
@@ -254,8 +255,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A use (variables with one equivalence class and use set) has as many rows as its
-            // bytes have parts on any one tile.
+            // A use (variables with one equivalence class and use set) has as many rows as it has
+            // entries on the tile with the most entries of this use.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -220,9 +220,9 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Returns the cycles of the slowest tile in `blob`, a run-length list (see `encoding.rs`); 0 if
-/// `blob` is empty. Otherwise `blob` must have one value for each of `tiles` tiles, as all 21 blobs
-/// of the real profile do.
+/// Returns the cycles of the slowest tile in `blob`, a run-length list of cycles by tile (see
+/// `encoding.rs`); 0 if `blob` is empty. Otherwise `blob` must have one value for each of `tiles`
+/// tiles, as all 21 blobs of a real profile do.
 fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     let (mut maximum, mut found) = (0, 0u64);
     for run in Runs::new(blob) {

@@ -12,8 +12,8 @@ use crate::message::Result;
 /// so that no file can make the lookup slow.
 #[derive(Debug)]
 pub enum Ids {
-    /// The ids are the numbers from 0 to the field (exclusive), and each id equals the position of
-    /// its row, as in Poplar's files.
+    /// The ids of the rows are 0, 1, 2 and so on, and each id equals the position of its row, as in
+    /// Poplar's files. The field is the number of rows.
     Same(u32),
     /// An array that is indexed by id. Each entry is the position of the row with this id, or
     /// [`ABSENT`].

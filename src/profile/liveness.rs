@@ -184,8 +184,9 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes of
-/// variables from them. Callers must check that no range of live steps ends after the last step.
+/// Reads which equivalence classes of variables are always live, the live ranges of all other
+/// classes, and the number of liveness steps; builds the classes with [`LiveClasses::new`]. Callers
+/// must check that no live range ends after the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -308,9 +309,10 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the steps at which an equivalence class that is live on `ranges` is not live: their
-    /// number, the first and the last. There are ten steps, of which 0, 1, 4, 8 and 9 are idle; a
-    /// nearly always-live class may miss only these.
+    /// Returns the steps at which an equivalence class with the live ranges `ranges` is not live:
+    /// their number, the first and the last. Of the ten steps, 0, 1, 4, 8 and 9 are idle, that is,
+    /// they neither compute nor move data. Returns `None` unless the class is live at all other
+    /// steps, at more than half of the ten steps, and not at every step.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

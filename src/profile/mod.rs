@@ -79,10 +79,10 @@ pub struct Profile {
     pub made: BuildInfo,
     /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
-    /// Changes of the live bytes of not-always-live variables, summed over all tiles. Each entry is
-    /// a step index and the change in bytes at that step, ascending by step. Empty if the profile
-    /// lacks these changes. Only the module `witnesses` uses `live_by_step`, `outside` and
-    /// `has_vertex_memory`, to compare them with the other data.
+    /// The bytes of not-always-live variables that become live (or, below 0, cease to be live) at
+    /// each liveness step, summed over all tiles. Each entry is a step index and this change in
+    /// bytes, ascending by step. Empty if the profile lacks these changes. Only the module
+    /// `witnesses` uses them, to check the other data of the profile.
     pub live_by_step: Vec<(u32, i64)>,
     /// Indices into [`Variables`], ascending, of variables that contradict the regions that
     /// exchanges move: an exchange region ends beyond the variable, or a region set lists the

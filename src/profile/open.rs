@@ -247,7 +247,8 @@ fn uri(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// SECURITY.md promises these protections of SQLite against code and other traps in a profile.
+    /// Tests the settings of SQLite that protect against code and other traps in a profile, as
+    /// SECURITY.md promises.
     #[test]
     fn a_connection_trusts_nothing_in_the_file() {
         let connection = Connection::open_in_memory().unwrap();

@@ -376,7 +376,8 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
             Ok(())
         })?;
     }
-    // Most programs move no regions, and an empty `Arc` needs no memory of its own.
+    // Most programs move no regions of variables. Their lists of region sets are empty, and an
+    // empty `Arc` needs no memory of its own.
     let shared = |regions: Vec<u64>| {
         if regions.is_empty() {
             Arc::default()
@@ -416,10 +417,11 @@ fn kind_of(
     Ok((kind.clone().unwrap_or_else(other), regions.clone()))
 }
 
-/// Reads the body of each call. Returns a map from the id of a row of `program_type_call` to the
-/// call. The row names a function, and `function_programs` names the program that is the function's
-/// body. `programs` maps the id of a program to its index. The map is empty if the profile lacks
-/// the table. (Assumed: the real profile has no rows of calls.)
+/// Reads the body of each call of a function. Returns a map from the id of a row of the table
+/// `program_type_call` to the call. The row names the function, and the table `function_programs`
+/// names the program that is the body of the function. `programs` maps the id of a program to its
+/// index. The map is empty if the profile lacks the table of calls. (That the tables are used in
+/// this way is assumed: the table of calls has no rows in the only real profile.)
 fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, ProgramKind>> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
@@ -447,8 +449,10 @@ const CALL: &str = "program_type_call";
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Tables with ids of region sets. Each entry has the name of the table, its columns (the key
-/// first), and the table of the program type whose rows the key identifies.
+/// The tables with ids of region sets, which are the regions of variables that a program moves.
+/// Each entry has the name of the table, its columns, and the table of the program type that has a
+/// row for each such program. The first column is the id of this row, the other columns are ids of
+/// region sets.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),

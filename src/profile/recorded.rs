@@ -95,9 +95,9 @@ pub struct RecordedTile {
     /// The largest number of bytes of not-always-live variables on the tile that are live on the
     /// same step.
     pub not_always_live: u64,
-    /// Bytes of the tile in memory regions; `None` if the profile lacks the columns of memory
-    /// regions, and in a model, which does not keep these bytes. Only the module `witnesses`
-    /// compares them with the other data.
+    /// Bytes of the tile by memory region. `None` if the profile lacks the columns of memory
+    /// regions; models do not keep these bytes and always have `None`. Only the module `witnesses`
+    /// uses the bytes, to check the recorded total of the tile.
     #[serde(skip)]
     pub regions: Option<Regions>,
 }

@@ -23,7 +23,8 @@ pub struct TileRun {
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that each tile of the run has, such as bytes of code or a count of vertices.
+    /// The number that each tile from `from` to `to` has, such as its bytes of code or its count of
+    /// vertices.
     pub value: u32,
 }
 
@@ -120,20 +121,21 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile, and by how much the sum of `parts` on it differs from the sum on
-        // the tile before. A run changes the sum only at its first tile and at the tile after its
-        // last tile.
+        // Each entry is a tile, and a number that is added to the sum of all parts on this tile and
+        // on all later tiles. A run of tiles with equal numbers has two entries: its number at its
+        // first tile, and minus the number at the tile after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // The product is capped at 2^32: a larger product makes the sum of a tile exceed 32
-                // bits anyway, and a sum of capped products always fits 64 bits.
+                // The number of the run times its factor is capped at 2^32: a larger product makes
+                // the sum of a tile exceed 32 bits anyway, and a sum of capped products always fits
+                // 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of the sum from tile to tile are already in the order of tiles within each
-        // part, and a stable sort merges ascending sequences quickly.
+        // The changes of each part are already in the order of tiles, and a stable sort merges
+        // sorted sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -185,8 +187,8 @@ impl TileBytes {
         self.change(sums, u64::saturating_add);
     }
 
-    /// Returns the sum of the numbers of the tiles in the range `tiles` (end exclusive), such as
-    /// the bytes on one IPU.
+    /// Adds up one number for each tile, such as its bytes of code, over the tiles in the range
+    /// `tiles` (end exclusive), such as the tiles of one IPU.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         self.runs
             .iter()
@@ -198,8 +200,7 @@ impl TileBytes {
             .sum()
     }
 
-    /// Returns the sum of the numbers of all tiles, such as the bytes of a program's code on the
-    /// IPU.
+    /// Adds up one number for each tile, such as its bytes of a program's code, over all tiles.
     pub fn total(&self) -> u64 {
         self.total_of(0..usize::MAX)
     }

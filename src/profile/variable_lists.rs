@@ -1,4 +1,5 @@
-//! Reads the lists of lowered variables of each compute set, and of each region set.
+//! Reads the lowered variables of each compute set, and of each region set (the regions of
+//! variables that a program moves).
 
 use super::encoding::{BlobError, Runs, ValueRun};
 use super::variables::TABLE as VARIABLES;
@@ -16,9 +17,10 @@ pub struct VariableLists {
     /// The variables of all compute sets or region sets, as indices into [`Variables`], one list
     /// after the other.
     members: Vec<u32>,
-    /// One entry per list, in the order of `members`: the id of its compute set or region set, and
-    /// the index in `members` after its last member. Ids ascend strictly, except while rows are
-    /// read: then there is one entry per run of rows with the same id.
+    /// One entry per list of variables, in the order of the lists in `members`: the id of the
+    /// compute set or region set, and the index in `members` after the last variable of the list.
+    /// Ids ascend strictly, except while rows are read: then there is one entry per run of rows
+    /// with the same id.
     lists: Vec<(u64, u32)>,
 }
 
@@ -34,8 +36,8 @@ impl VariableLists {
         self.lists.is_empty()
     }
 
-    /// Returns the members of all lists, as indices into [`Variables`]. A variable that is in
-    /// several lists occurs several times.
+    /// Returns the variables of all compute sets or region sets, as indices into [`Variables`]. A
+    /// variable that several sets have occurs several times.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
@@ -49,15 +51,17 @@ impl VariableLists {
             .map(|position| position as u32)
     }
 
-    /// Returns the members of the lists of the compute sets or region sets with the ids `ids`, each
-    /// list once, in ascending order of their positions.
+    /// Returns the variables of the compute sets or region sets with the ids `ids`: one list of
+    /// indices into [`Variables`] for each distinct id, ascending by id. Sets without variables are
+    /// left out.
     pub(super) fn lists(&self, ids: impl Iterator<Item = u64>) -> impl Iterator<Item = &[u32]> {
         let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
         positions.into_iter().map(|list| self.members(list))
     }
 
-    /// Returns the members (indices of variables) of the list at `position`, in the order of the
-    /// file. A member may occur more than once.
+    /// Returns the variables of the compute set or region set whose list is at `position` (see
+    /// [`VariableLists::position`]), as indices into [`Variables`] in the order of the file. A
+    /// variable may occur more than once.
     pub fn members(&self, position: u32) -> &[u32] {
         let position = position as usize;
         let before = position.checked_sub(1);
@@ -76,8 +80,8 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether the variable that was added last is `member`, in the list of the compute set
-    /// or region set with the id `id`. Adding it again would repeat it.
+    /// Returns whether `member`, an index into [`Variables`], is the variable that was added last,
+    /// and was added to the list of the compute set or region set with the id `id`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
@@ -97,8 +101,8 @@ impl VariableLists {
             members: concatenated(members),
             lists,
         };
-        // The rows of a profile are usually in the order of their compute sets or region sets, so
-        // that the lists need no sorting.
+        // The rows of a profile are usually in the order of their compute sets or region sets. Then
+        // the lists of variables are in the order of ids already.
         if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
             let ids = joined.lists.iter().map(|&(id, _)| id);
             let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
@@ -111,8 +115,9 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // A compute set or region set may have several entries, which are adjacent after sorting;
-        // the last of them has the end of its list.
+        // A compute set or region set whose variables were read in several runs of rows has several
+        // entries. They are adjacent after sorting, and the last of them has the index after its
+        // last variable.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }

@@ -10,15 +10,15 @@ use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Checks that the debug contexts in the debug file at `path` are intact and belong to `programs`.
-/// Returns the warnings about the content of the file, each with `path`. If the file is damaged,
-/// also returns a contradiction with the bytes of `profile` that depend on the damaged data. There
-/// is no bound on these bytes if the contexts are of another compilation, or if any context may
-/// have a wrong name.
+/// Checks that the debug contexts in `debug_info`, read from the debug file at `path`, are intact
+/// and belong to `programs`. Returns the warnings about the content of the file, each with `path`.
+/// If the file is damaged or belongs to another compilation, also returns a contradiction with the
+/// bytes of `profile` that may be attributed to the wrong layer. These bytes have no bound if the
+/// file belongs to another compilation, or if any context may have a wrong name.
 ///
 /// # Errors
-/// If the file has no contexts, or if it is damaged and `profile` is `None`, so that the bytes are
-/// unknown.
+/// If the file has no contexts, or if a contradiction is found and `profile` is `None`, so that its
+/// bytes cannot be computed.
 pub fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
@@ -27,8 +27,7 @@ pub fn check_debug(
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let warnings = about(path, debug_info.warning());
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Such files exist: two `debug.cbor` files without contexts were found in public
-        // repositories.
+        // A `debug.cbor` without contexts may occur: two were found in public repositories.
         return Err(anyhow::anyhow!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
@@ -161,8 +160,9 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Counts how many of the debug contexts to which `programs` and their compute sets refer are
-    /// in `debug_info`, and how many of these fit the programs and compute sets.
+    /// Counts the debug contexts to which `programs` and their compute sets refer: how many
+    /// `debug_info` has, how many of these Poplar wrote for programs, and how many have the name of
+    /// the compute set.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -206,8 +206,9 @@ impl DebugMatch {
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
-    /// Returns the kinds of damage of `debug.cbor`. In this order, it lacks contexts to which the
-    /// profile refers, parents of contexts, or the names of compute sets.
+    /// Returns the kinds of damage of `debug.cbor` that were found, in this order: contexts to
+    /// which the profile refers are missing; parents of such contexts are missing; compute sets
+    /// have another name than their context.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

@@ -14,43 +14,48 @@ use std::fmt;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
-    /// A table has all rows that other tables require. A contradiction has two counts: of the rows
-    /// in the table, and of the tiles or programs that need a row.
+    /// A table has all rows that other tables require. The check counts the rows in the table, and
+    /// the tiles or programs that need a row.
     #[default]
     Rows,
     /// The bytes of variables and code that are live at the same time on a tile add up to the
     /// recorded total of the tile.
     OneStage,
-    /// The recorded total of a tile is the sum of its memory regions, unless it overflowed, at
-    /// least the bytes that are live at the same time, and at most the recorded total with gaps.
+    /// The recorded total of a tile is at least the bytes that are live at the same time, and at
+    /// most the recorded total with gaps. It is the sum of the tile's memory regions, unless the
+    /// memory of the tile overflowed.
     Total,
     /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
     /// The not-always-live variables that are live at a step have, on all tiles together, the bytes
     /// that are recorded for the step.
     LiveBySteps,
-    /// Programs, compute sets and vertex types have at most the recorded bytes of code, and nearly
-    /// all of these. Only exchange and control code, which programs may share, may be more.
+    /// The code of programs, compute sets and vertex types has at most the recorded bytes of code,
+    /// and accounts for nearly all of them. Only exchange and control code, which programs may
+    /// share, may have more than the recorded bytes.
     Code,
-    /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The
-    /// bytes of a contradiction are those of the programs that lack one of these.
+    /// Each program of a liveness step is where the steps say in the program tree, is reached from
+    /// a root of the tree, has a debug context if its compute set has one, and has as many vertices
+    /// as its compute set counts. The check counts the bytes of the programs for which one of these
+    /// does not hold.
     Programs,
-    /// Variables have programs that use them and debug contexts, and contain the regions that
-    /// exchanges move. The bytes of a contradiction are those of the variables for which one of
-    /// these does not hold.
+    /// Each variable with data of tensors is used by a program, parameters have debug contexts, and
+    /// variables contain the regions that exchanges move. The check counts the bytes of the
+    /// variables for which one of these does not hold.
     Variables,
-    /// `debug.cbor` has the contexts of programs and the parents of these contexts. The bytes of a
-    /// contradiction are those that programs without these contexts use.
+    /// `debug.cbor` has the contexts of programs and the parents of these contexts. The check
+    /// counts the bytes of the programs whose contexts or parents are missing.
     DebugContexts,
-    /// A model that updates most bytes of the parameters that it reads has a backward pass. A
-    /// contradiction has the bytes, over all tiles, of the parameters that the model reads, and of
-    /// the parameters among them that it updates.
+    /// A model that updates most bytes of the parameters that it reads has a backward pass. The
+    /// check counts the bytes, over all tiles, of the parameters that the model reads, and of the
+    /// parameters among them that it updates.
     Passes,
 }
 
 impl Witness {
-    /// Returns the words before the two numbers in the message about a contradiction, the recorded
-    /// and the computed number; `None` for checks of missing data, which compare no numbers.
+    /// Returns the words that precede the recorded and the computed number in the message about a
+    /// contradiction; `None` for checks that find missing data, whose messages have no such
+    /// numbers.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -70,8 +75,8 @@ impl Witness {
         })
     }
 
-    /// Returns the words for the amount of which the message about a contradiction gives a
-    /// percentage, such as `the fullest tile`.
+    /// Returns the words for what is 100 % in the message about a contradiction, such as
+    /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",
@@ -94,39 +99,44 @@ pub const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN)
 pub struct Contradiction {
     /// The check of the input files that failed.
     pub witness: Witness,
-    /// The table of the profile that has the recorded number, or `debug.cbor`.
+    /// The table of the profile whose data are wrong or missing, or `debug.cbor`.
     pub table: String,
-    /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or a
-    /// description of the missing data; `null` if the table has a row for each tile.
+    /// The data of the table that are wrong or missing: a category such as
+    /// ``category `variable` ``, a step such as `step 12`, or a description. `null` if `tile`
+    /// already tells the row, or if the table has no rows.
     pub row: Option<String>,
     /// The tile on which `recorded` and `computed` differ most, the first one of a tie; `null` if
     /// the numbers are sums over all tiles.
     pub tile: Option<u32>,
-    /// Number of tiles on which the two numbers differ; 0 if these are sums over all tiles.
+    /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
+    /// all tiles.
     pub tiles: u32,
-    /// The number that the table records, in bytes unless the check compares counts. For missing
-    /// data: the bytes that depend on the data, on `tile`.
+    /// The number that the table records, in bytes unless the check compares counts. If data are
+    /// missing: the bytes on the tile `tile` that depend on the missing data.
     pub recorded: u64,
     /// The value that `recorded` should have according to the rest of the profile, in the unit of
     /// `recorded`; 0 if the contradiction is that data are missing.
     pub computed: u64,
-    /// The difference of `recorded` and `computed`, rounded up, such as `98.3 %`: as a percentage
-    /// of the fullest tile, of the most live bytes at a step (`live-by-steps`), or of all required
-    /// rows (`rows`).
+    /// The difference of `recorded` and `computed` as a percentage, rounded up, such as `98.3 %`:
+    /// of the most live bytes at any step if `witness` is `live-by-steps`, of all required rows if
+    /// it is `rows`, otherwise of the recorded bytes of the fullest tile. If `witness` is `passes`:
+    /// the percentage of the bytes of parameters that is updated.
     pub share: String,
     /// Upper bound on the bytes of any tile that may be attributed to the wrong layer, or be too
-    /// many or too few, because of the contradiction: 0 if every stage has a reserve for these
-    /// bytes, `null` if there is no bound.
+    /// many or too few, because of the wrong or missing data. 0 if these are recorded bytes of code
+    /// that belong to no program, since every stage gets such code anyway; `null` if there is no
+    /// bound.
     pub bytes: Option<u64>,
-    /// Whether the contradiction rules out a verdict: there is no bound on its bytes, or the bytes
-    /// of all contradictions together could turn a verdict of the report.
+    /// Whether there is no verdict (whether the model fits) because of the wrong or missing data:
+    /// `bytes` has no bound, or the `bytes` of all contradictions together could turn a verdict of
+    /// the report.
     pub refused: bool,
 }
 
 impl Contradiction {
-    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0. Any number
-    /// of bytes may be attributed to the wrong layer, so there can be no verdict whether the model
-    /// fits.
+    /// Creates the contradiction that `table` fails the check `witness`, with all numbers 0 and no
+    /// bound on the bytes that may be attributed to the wrong layer. Without a bound, there can be
+    /// no verdict whether the model fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -138,7 +148,7 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
-    /// one. Any number of bytes may depend on the missing rows.
+    /// one. There is no bound on the bytes that may be attributed to the wrong layer.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -146,9 +156,10 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that no backward pass was found, although operations update
-    /// parameters as in training. `read` is the number of bytes of parameters that operations read,
-    /// and `updated` the number of these bytes that operations update.
+    /// Creates the contradiction that the model seems to have no backward pass, although operations
+    /// update parameters as in training. `read` is the number of bytes of the parameters that
+    /// operations read, and `updated` the number of bytes of those among them that operations
+    /// update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         let row = "no backward pass by marks or by the order of modules";
         Self {
@@ -159,10 +170,10 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that `table` lacks data; `row` describes the missing data.
-    /// `by_tile` has one entry per tile: the bytes that depend on the missing data. The
-    /// contradiction is about the tile with the most such bytes, but has at most the recorded total
-    /// of the fullest tile.
+    /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
+    /// one entry per tile: the bytes that depend on the missing data. The contradiction names the
+    /// tile with the most such bytes, and at most as many bytes as the fullest tile has in
+    /// `recorded`.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -223,8 +234,8 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message about `debug.cbor` already begins with the path of the file, so no table is
-        // named.
+        // The message about a debug file begins with the path of the file, so it does not name
+        // `debug.cbor` again as a table.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place: Vec<String> = [table, self.row.clone(), tile]
@@ -269,11 +280,10 @@ pub fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// Compares recorded and computed numbers as [`worst`] does, but allows for harmless differences.
-/// `misplaced` returns the bytes that may be attributed to the wrong layer because a recorded and a
-/// computed number differ: 0 if every stage has a reserve for these bytes. The contradiction is
-/// about the tile with the most misplaced bytes; among equal tiles, about the tile with the largest
-/// difference.
+/// Compares the recorded and the computed number of each tile as [`worst`] does, but allows for
+/// harmless differences. `misplaced` gets both numbers of a tile if they differ, and returns the
+/// bytes that may be attributed to the wrong layer for this reason. The contradiction names the
+/// tile with the most such bytes; among equal tiles, the tile with the largest difference.
 pub fn worst_of(
     witness: Witness,
     table: &str,

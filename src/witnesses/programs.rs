@@ -18,8 +18,9 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let set = programs.set_of(program);
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
-    // If there are several replicas, the vertices are not compared: the profile lists the vertices
-    // of one replica, and it is unknown which replicas the number of vertices counts.
+    // With several replicas, the listed vertices of a compute set are not compared with the number
+    // of its vertices: the profile lists the vertices of one replica, and it is unknown which
+    // replicas the number counts.
     let is_one = profile.target.num_replicas == 1;
     let with_other_vertices = |program: &Program| {
         programs.set_of(program).is_some_and(|set| {
@@ -171,21 +172,22 @@ pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Number of bytes by which the recorded code of a tile may exceed the code of all programs without
-/// a warning, unless a hundredth of the fullest tile is more. In a real profile, a tile has 178
-/// bytes of run-time codelets that belong to no program, and 8 bytes for each part of its
-/// exchanges.
+/// Number of recorded bytes of code on a tile that may belong to no program without a warning. If a
+/// hundredth of the bytes of the fullest tile is more, that many bytes may belong to none. In a
+/// real profile, a tile has 178 bytes of run-time codelets that belong to no program, and 8 bytes
+/// for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
-/// Compares the code of programs and vertex types with the recorded code of `kind`. Returns a
-/// contradiction about the tile with the largest difference; `None` if all differences are allowed,
-/// or if `kind` is vertex state and the profile does not record it.
+/// Compares the code of programs and vertex types with the recorded code of `kind` on each tile.
+/// Returns a contradiction about the tile with the most bytes that may be attributed to the wrong
+/// layer; `None` if all differences are allowed, or if `kind` is vertex state and the profile does
+/// not record it.
 ///
 /// The code of programs may not exceed the recorded code, except for exchange and control code,
-/// which programs may share. Recorded code that belongs to no program misplaces no bytes, since
-/// every stage has a reserve for such code (how much code the compiler adds to larger models is
-/// unknown). It does misplace bytes if it is more than half of the code, or if `kind` is vertex
-/// state.
+/// which programs may share. Recorded code that belongs to no program is not attributed to a wrong
+/// layer, since every stage gets such code (how much code the compiler adds to larger models is
+/// unknown). It counts as attributed to a wrong layer if it is more than half of the code, or if
+/// `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -216,8 +218,8 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 
 /// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types;
 /// `None` if `kind` is vertex state and the profile does not record it. Also returns whether the
-/// profile has such code for all programs or vertex types that run: then only few bytes of the
-/// recorded code may belong to none of them.
+/// profile has code of this kind for all programs or vertex types that run. If it does, nearly all
+/// recorded code of this kind should belong to programs and vertex types.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

@@ -144,8 +144,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
         .collect();
     let (step, numbers, highest) = furthest(&changes)?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
-    // The difference is only known for all tiles together, as a share of the largest number of live
-    // bytes at any step. It is assumed that the fullest tile has the same share.
+    // The difference between the recorded and the computed live bytes is only known for all tiles
+    // together, as a share of the largest number of live bytes at any step. It is assumed that the
+    // fullest tile has the same share of wrong bytes.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
     Some(

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns entries with all keys of debug contexts whose texts some software layer defines. The
-/// text of each entry is the name of its key.
+/// Returns an entry for each key whose text is kept from the debug contexts of some software layer,
+/// such as PopART. The text of an entry is the name of its key.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",
@@ -186,8 +186,9 @@ fn odd_names_parents_and_layers_are_absent() {
             ("id", int(9)),
         ];
         let info = read(&document(&[map(&rest)], &["first"])).unwrap();
-        // Of these values for a name and a parent, only a text is a sign of damage; null and
-        // numbers that are not whole or below 0 may stand for a missing value.
+        // If the name or the parent of a debug context is a text, the file is damaged. Null, a
+        // negative number or a floating-point number is no sign of damage, since it may stand for a
+        // missing name or parent.
         let damage = [Damage::Mistyped(2)];
         let is_text = value.is_text();
         assert_eq!(info.damage(), if is_text { &damage[..] } else { &[] });

@@ -64,11 +64,11 @@ fn values_of_unknown_keys_are_stepped_over() {
 #[test]
 fn known_values_are_found_in_every_encoding() {
     let contexts: [&[u8]; 4] = [
-        // Encoded so that maps and lists have lengths, and numbers take more bytes than needed.
+        // CBOR in which maps and lists have lengths, and numbers take more bytes than needed.
         b"\xb8\x03\x78\x02id\x1b\0\0\0\0\0\0\0\x05\x65layer\x79\0\x06popart\x66inputs\x98\x02\x61a\x61b",
-        // Encoded so that maps, lists and texts have end markers instead of lengths.
+        // CBOR in which maps, lists and texts have end markers instead of lengths.
         b"\xbf\x7f\x61i\x61d\xff\x05\x65layer\x7f\x63pop\x63art\xff\x66inputs\x9f\x7f\x61a\xff\x61b\xff\xff",
-        // Encoded so that all items have a CBOR tag, which the reader must ignore.
+        // CBOR in which all items have a tag, which the reader must ignore.
         b"\xc1\xa3\xc1\x62id\xc1\x05\xc1\x65layer\xc1\x66popart\xc1\x66inputs\xc1\x82\xc1\x61a\xc1\x61b",
         b"\xbf\xc1\x62id\x05\x65layer\x66popart\x66inputs\x9f\xc1\x61a\x61b\xff\xff",
     ];

@@ -31,8 +31,9 @@ pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The bytes of all variables of the flow (tensors that the same layers use) on each tile.
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest group of variables of the flow on each tile, where a group has one
-    /// equivalence class and one use set.
+    /// The bytes of the largest group of the flow's variables on each tile. All variables of a
+    /// group have one equivalence class (live at the same steps) and one use set (used by the same
+    /// operations).
     pub largest: ByLane<u64, N>,
 }
 
@@ -122,17 +123,19 @@ impl Flows {
     }
 
     /// Determines what `stage` does with the tensors of each flow (tensors that the same layers
-    /// use). Returns `None` if the number of stages after `stage` is open: then only the least
-    /// bytes of the stage are computed, and they do not depend on flows.
+    /// use). Returns `None` if the number of stages after `stage` is not given: then the computed
+    /// bytes are a lower bound for any number of later stages, which leaves out the tensors of
+    /// flows.
     pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageRoles> {
         stage.after?;
         Some(self.stage_roles(self.places_of(&stage.positions)))
     }
 
-    /// Returns the places (numbers of In, layers and Out; end exclusive) that a stage with the
-    /// positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
-    /// IPU, Out shares the position of In but is a pipeline stage of its own, unless the stage has
-    /// all positions.
+    /// Returns the places that a stage with the positions `positions` (end exclusive) runs as one
+    /// pipeline stage, as numbers (end exclusive). Positions and places are numbered alike: In, the
+    /// layers, and Out (the operations after the last layer). But if Out is on the first IPU, it
+    /// has the position of In and is a place after all others. It then is a pipeline stage of its
+    /// own, unless the stage has all positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -211,8 +214,8 @@ impl Flows {
     }
 
     /// Returns whether a stage with the positions `positions` (end exclusive) stashes the tensors
-    /// of the flow with the index `flow`: it keeps additional copies of these tensors while several
-    /// micro-batches are in flight.
+    /// of a flow (tensors that the same layers use), that is, keeps additional copies of them while
+    /// several micro-batches are in flight. `flow` is the index of the flow.
     pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         self.list[flow as usize]
             .role_of(&self.places_of(positions), self)
@@ -266,15 +269,16 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // The profile may list a function at the steps of a call by another layer. Tensors
-                // that wait for this stage's own call, or stay after it, are not live at these
-                // steps, so they take buffers. So do tensors that the stage receives and sends on.
+                // The profile may list a function at the steps of its call by another layer. At
+                // these steps, tensors that wait for the call by this stage, or that stay after
+                // this call, are not live, so they take buffers. So do tensors that the stage
+                // receives and sends on.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
                 }
-                // Frozen layers do not run backward. Tensors that leave them are live at their last
-                // step anyway, so these tensors need no buffer.
+                // Frozen layers have no backward pass. Tensors that leave a stage of frozen layers
+                // are live at the last step of the stage in the profile, so they need no buffer.
                 _ if !backward.goes_back => (0, 0, 0),
                 // A stage is recomputed as a whole after its gradients have arrived, so they wait
                 // in buffers. In its first forward run no gradient has arrived, but tensors that
@@ -310,8 +314,9 @@ impl Flows {
                 // each forward and each backward pass (half a cycle).
                 (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
                 // In the first forward run of a recomputed stage, tensors that enter the stage wait
-                // for the FIFO that stashes them. In the second forward run, tensors that leave the
-                // stage wait to be copied, or gradients have arrived.
+                // for the FIFO that stashes them. In the second forward run, either tensors that
+                // leave the stage wait to be copied, or gradients that have arrived wait to be
+                // used.
                 (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
@@ -339,7 +344,7 @@ impl Flows {
                 [enters, enters, gradients, 0]
             }
             // In TensorFlow's schedules, each phase is counted with the largest transfer buffers of
-            // any phase. They are large enough for tensors that wait for the call of a function.
+            // any phase. They have room for tensors that wait until the stage calls a function.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }
@@ -359,15 +364,17 @@ impl Flows {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
             // The liveness steps of a recomputed forward pass also stand for its second run, just
-            // before the backward pass. So the tensors that are forwarded in either pass count at
-            // these steps, whichever are larger.
+            // before the backward pass. So these steps count with the larger of the tensors that
+            // the stage forwards in the forward pass and those that it forwards in the backward
+            // pass.
             _ => [most, most, backward, 0],
         }
     }
 
-    /// Returns the bytes of the transfer buffers of a stage in each phase, such as the backward
-    /// pass (see [`PHASES`]), if it is unknown to which pass a liveness step belongs: each phase of
-    /// the passes gets the highest bytes of any phase. `phases` has the bytes if the pass is known.
+    /// Returns the bytes of the transfer buffers of a stage in each phase (see [`PHASES`]) if a
+    /// liveness step may belong to the forward as well as to the backward pass. All phases except
+    /// the last, which is after both passes, get the same bytes: the largest buffers in either
+    /// pass. `phases` has the bytes that each phase would need if the pass of each step were known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -389,10 +396,11 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns the bytes of the transfer buffers on the IPU of a stage, and those of the tensors
-    /// that the stage forwards, in each phase (see [`PHASES`]). If Out is another pipeline stage on
-    /// the same IPU (`out`), it runs between the forward and the backward pass of this stage, so
-    /// the IPU holds the buffers of both.
+    /// Returns two numbers of bytes in each phase (see [`PHASES`]): those of all transfer buffers
+    /// on the IPU of a stage, and those of the tensors that the stage forwards. `out` has the
+    /// tensors of Out (the operations after the last layer) if Out is another pipeline stage on the
+    /// same IPU. Out then runs between the forward and the backward pass of this stage, so the IPU
+    /// holds the buffers of both.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,

@@ -29,8 +29,8 @@ pub struct PlacedStage {
     /// The positions (In, layers, Out) of the layer order, end exclusive, whose operations the
     /// stage runs.
     pub positions: Range<usize>,
-    /// The number of stages of the split that follow this stage. If it is open (`None`), the least
-    /// bytes of any stage with these positions are computed.
+    /// The number of stages of the split that follow this stage. With `None`, the computed bytes
+    /// are those that the stage takes at least, for any number of later stages.
     pub after: Option<usize>,
 }
 

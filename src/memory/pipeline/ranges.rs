@@ -51,8 +51,7 @@ pub(crate) struct RangeAdditions<const N: usize> {
 
 impl<const N: usize> RangeAdditions<N> {
     /// Loads the bytes of flows (tensors with the same users) and of accumulators on some tiles.
-    /// `patterns` tells for each flow which ranges of layers have its bytes in which sum, such as
-    /// the stash.
+    /// `patterns` has, for each flow, the ranges of layers that stash, receive or send its tensors.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -107,9 +106,9 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Starts an empty range at the position `start`. Starts must come in the order 0, 1, ...,
-    /// since changes at earlier starts also apply to later ones. `tiles` must be the tiles that
-    /// were loaded last.
+    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
+    /// ..., since the changes of bytes that are stored for one start also apply to all later
+    /// starts. `tiles` must be the tiles that were loaded last.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for (last, event) in self.events.from(start) {
             let bytes = &tiles.bytes[event.flow as usize].all;
@@ -131,9 +130,9 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // The kept bytes of a range are those of its largest group of variables
-        // ([`Transfers::kept`]), hence the maximum over its places (In, layers, Out). A range runs
-        // backward if any of its places does.
+        // Of the tensors that a range of layers keeps from its forward to its backward pass, only
+        // the largest group of variables counts ([`Transfers::kept`]), hence the maximum over its
+        // places (In, layers, Out). A range has a backward pass if any of its places has one.
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -161,9 +160,9 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Ranges of positions whose stages treat the tensors of one flow alike: they add the bytes of the
-/// flow to one [`Quantity`](super::flows::Quantity), such as the stash. These are all ranges whose
-/// first position is in `starts` and whose last position is in `lasts`.
+/// Ranges of positions (In, layers, Out) whose stages all add the bytes of one flow (tensors with
+/// the same users) to one [`Quantity`](super::flows::Quantity), such as the stash. These are all
+/// ranges whose first position is in `starts` and whose last position is in `lasts`.
 pub(super) struct FlowStretch {
     pub quantity: usize,
     pub starts: Range<u32>,
@@ -224,15 +223,16 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns the places (In, layers or Out; in any order) at which to evaluate again what a range of
-/// layers does with the tensors of `flow` when it becomes shorter at its start. The loss of any
-/// other place changes nothing.
+/// Returns the places (In, layers or Out; in any order) whose loss can change what a range of
+/// layers does with the tensors of `flow` (tensors with the same users). A range loses a place when
+/// it begins one place later. All other places can be lost without such a change.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
-        // If stages are recomputed as a whole, a range runs again if any of its places (In, layers,
-        // Out) has a backward pass. So the last such place up to a user of the tensors matters.
+        // If stages are recomputed as a whole, the forward pass of a range runs again if any of its
+        // places (In, layers, Out) has a backward pass. So for each user of the tensors, the last
+        // place with a backward pass up to this user matters.
         Recompute::Stage => {
             turns.extend(
                 flow.forward
@@ -240,34 +240,36 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
                     .filter_map(|&user| (0..=user).rev().find(|&place| flows.goes_back(place))),
             );
         }
-        // In is recomputed together with the first layer, so what a range recomputes can change
-        // when it loses either of them.
+        // In (the operations before the first layer) is recomputed together with the first layer,
+        // so what a range recomputes can change when it loses In or the first layer.
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
         Recompute::Layer => {}
     }
     if flows.out_is_first {
-        // If Out is on the first IPU, only a range of layers that begins with In can share this IPU
-        // with it.
+        // If Out (the operations after the last layer) is on the first IPU, only a range that
+        // begins with In (the operations before the first layer) can share this IPU with Out.
         turns.push(0);
     }
     turns
 }
 
-/// Returns the places (In, layers or Out; in any order) at which to evaluate again what a range of
-/// layers does with the tensors of `flow` when it grows from the place `start`. The gain of any
-/// other place changes nothing.
+/// Returns the places (In, layers or Out; in any order) whose gain can change what a range of
+/// layers does with the tensors of `flow` (tensors with the same users). The range begins with the
+/// place `start` and gains one place after the other at its end. All other places can be gained
+/// without such a change.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let places = start..flows.places;
     let forward = users_in(&flow.forward, &places);
     let backward = users_in(&flow.backward, &places);
     let ends = [backward.first(), forward.last(), backward.last()];
-    // In is recomputed together with the first layer, so what a range stashes or sends can change
-    // when it gains either of them. The same is true of the last place, since the last pipeline
-    // stage is not recomputed.
+    // In (the operations before the first layer) is recomputed together with the first layer, so
+    // what a range stashes or sends can change when it gains In or the first layer. It can also
+    // change when the range gains the last place, since the last pipeline stage is not recomputed.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
-        // If Out is on the first IPU, a range of all positions also contains Out, so reaching the
-        // last position can change the result.
+        // If Out (the operations after the last layer) is on the first IPU, a range of all
+        // positions also contains Out. So what the range stashes or sends can change when it gains
+        // the last position.
         turns.push(flows.places - 2);
     }
     turns.extend(ends.into_iter().flatten());

@@ -253,8 +253,8 @@ impl Pipeline {
 pub struct PipelineOptions {
     /// The order in which stages work on micro-batches; `None` for the default of the framework.
     pub schedule: Option<Schedule>,
-    /// The activations that are recomputed in the backward pass; `None` for whole stages, or for
-    /// layers if the model marks checkpoints.
+    /// The activations that are recomputed in the backward pass; `None` for the default that
+    /// [`PipelineOptions::choose`] describes.
     pub recompute: Option<Recompute>,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,

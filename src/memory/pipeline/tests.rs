@@ -269,8 +269,8 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // TensorFlow's tests say that a small net needs more memory with each of these schedules than
-    // with the one before it in the list.
+    // TensorFlow's tests say that a small net needs more memory with the interleaved than with the
+    // sequential schedule, and more with the grouped than with the interleaved schedule.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

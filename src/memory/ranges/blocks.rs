@@ -5,8 +5,9 @@
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
 
-/// The number of *places* (liveness steps at which a peak is possible) in a block. The number is
-/// small in tests, so that small models have several blocks.
+/// The number of *places* (liveness steps at which a peak is possible) in a block, which is a run
+/// of places whose live bytes are summed only if the block may have a peak. The number is small in
+/// tests, so that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
 /// Marks a block of liveness steps whose sums of live bytes have not been computed for the current
@@ -21,12 +22,14 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// How the live bytes of a range change from step to step (of the steps at which a peak is
-    /// possible) when it gains a layer. Entries are ordered by block of steps, then by layer, so
-    /// that the entries of a block that are read together are close to each other.
+    /// For each layer, the changes of live bytes from each place (liveness step at which a peak is
+    /// possible) to the next, as a range gets them when it grows to this layer. Entries are ordered
+    /// by block of places, then by layer, so that the entries that are read together are close to
+    /// each other.
     changes: Vec<[B; N]>,
-    /// One entry per layer and block of steps: sums of the live bytes that a range gains with the
-    /// layer, which bound the live bytes in the block. Entries are ordered by layer, then by block.
+    /// One entry per layer and block of liveness steps: sums of the live bytes in the block that a
+    /// range of layers gets when it grows to this layer. They bound the live bytes in the block.
+    /// Entries are ordered by layer, then by block.
     sums: Vec<BlockSums<B, N>>,
     /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
     /// bytes have been added to the layer.
@@ -36,22 +39,22 @@ pub(super) struct Blocks<B, const N: usize> {
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block of steps: the live bytes just before the block. They may lack the last
-    /// layers of the current range, since they are brought up to date only when they are needed
-    /// (`seen`).
+    /// One entry per block of liveness steps: the live bytes of the current range of layers just
+    /// before the block. Layers from the entry of `seen` on are missing, since they are only added
+    /// when the block may have a peak.
     live_before: Vec<[B; N]>,
-    /// One entry per step at which a peak is possible: the change of live bytes from the previous
-    /// such step. It may lack the last layers of the current range, since it is brought up to date
-    /// only when it is needed (`seen`).
+    /// One entry per place (liveness step at which a peak is possible): the change of the live
+    /// bytes of the current range of layers from the previous place. Layers from the entry of
+    /// `seen` on are missing, since they are only added when the block of places may have a peak.
     live_changes: Vec<[B; N]>,
-    /// One entry per block of steps: the first layer of the current range that the sums of the
-    /// block do not include yet. Sums are brought up to date only when the block may have a peak.
-    /// [`UNSEEN`] if they have not been computed for this range.
+    /// One entry per block of liveness steps: the first layer whose bytes have not yet been added
+    /// to the block's entries in `live_before` and `live_changes`. [`UNSEEN`] if no bytes have been
+    /// added for the current start of ranges of layers.
     seen: Vec<usize>,
 }
 
-/// Sums, for one layer and one block of steps, of the live bytes that ranges gain with the layer,
-/// by lane (tile). They bound the live bytes in the block.
+/// Sums, by lane (tile), of the live bytes in one block of liveness steps that a range of layers
+/// gets when it grows to one layer. They bound the live bytes in the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
     changes: ByLane<B, N>,
@@ -76,9 +79,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
-    /// Adds the bytes of a variable, by lane (tile), that ranges with the layer `layer` have during
-    /// the live range `stretch`. Only ranges that are started after this call get the bytes. A
-    /// layer after the last stands for variables that every range has.
+    /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `stretch` to all
+    /// ranges that contain the layer `layer` and are begun after this call. The number of layers as
+    /// `layer` stands for variables that every range has.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -147,8 +150,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
-    /// steps that are both in `block` and in `window` (end exclusive). Lowers the upper bound of
-    /// the block to the exact value, so that it may be skipped next time.
+    /// places (liveness steps at which a peak is possible) that are both in `block` and in `window`
+    /// (end exclusive). Lowers the upper bound on the live bytes in the block to their exact
+    /// maximum, so that the block may be skipped next time.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;

@@ -126,8 +126,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // Flows (tensors with the same users) are loaded once for all pipelines, from a model that
-        // has flows if any model has them.
+        // Flows (tensors with the same users) are loaded once for all pipelines, from the first
+        // memory model that has any, which is one with a pipeline.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -172,12 +172,12 @@ impl MemoryModel<'_> {
 /// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
 /// threads share this value.
 struct RangePass<'a> {
-    /// The model in one of the pipelines. Only data that is the same in all pipelines is read from
-    /// it, such as flows, which it has if the model in any pipeline has them.
+    /// The memory model of one of the pipelines. Only data that is the same in all pipelines is
+    /// read from it. It has flows (tensors with the same users) unless no memory model has any.
     model: &'a MemoryModel<'a>,
-    /// Whether tiles are examined one by one instead of side by side. This is set when a group of
-    /// tiles was too large for side by side, since most other groups are probably too large as
-    /// well.
+    /// Whether tiles are examined one by one instead of several side by side. This is set when a
+    /// group of tiles had too many variables to be examined side by side, since most other groups
+    /// probably have too many as well.
     are_apart: AtomicBool,
     pipelines: Vec<PipelineRanges<'a>>,
     /// One entry per pipeline: the index of the first pipeline in which the same variables are live

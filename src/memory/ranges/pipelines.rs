@@ -113,8 +113,9 @@ impl<'a> PipelineRanges<'a> {
             [..self.columns]
     }
 
-    /// Returns how many different numbers of stages (0, 1, ...) can follow a range of layers with
-    /// the end `end` (exclusive), since each later stage needs at least one position.
+    /// Returns how many numbers of later stages (0, 1, ...) are possible for a range of positions
+    /// (In, layers, Out) with the end `end` (exclusive). Each later stage needs at least one of the
+    /// positions after the range.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
@@ -202,9 +203,9 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the number of bytes that the tile must exceed to raise the peak
-    /// of the range of layers for some number of later stages. Bytes that the pipeline adds, in one
-    /// phase (`beside`) and in every phase, are not part of this number.
+    /// Returns for each lane (tile) the highest number of bytes that raises no peak of the current
+    /// range of layers, whatever the number of later stages. These bytes do not include the bytes
+    /// that the pipeline adds: `beside` in the phase that is examined, and others in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -214,8 +215,9 @@ impl<const N: usize> InPipeline<'_, N> {
         lowest
     }
 
-    /// Raises the peaks of the current range of layers, one for each number of later stages, to the
-    /// highest lane (tile) of `bytes` plus the bytes that the pipeline adds in every phase.
+    /// Raises the peaks of the current range of layers, one for each number of later stages, to
+    /// `bytes` plus the bytes that the pipeline adds in every phase, on the lane (tile) where this
+    /// sum is highest.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
@@ -294,9 +296,9 @@ pub(super) struct Examination<'a, B, const N: usize> {
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
-    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on
-    /// these tiles. As soon as a range fits in no pipeline, longer ranges from the same start are
-    /// skipped.
+    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
+    /// tiles that are examined. As soon as a range fits in no pipeline, longer ranges from the same
+    /// start are skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
         self.scratch
@@ -386,13 +388,13 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of the current range of layers to its live bytes in each phase (such as the
-    /// backward pass) plus `beside`, the bytes that are the same in every phase, such as code, by
-    /// lane (tile).
+    /// Raises the peaks of the current range of layers to the bytes of the range in each phase,
+    /// such as the backward pass. `beside` has the bytes, by lane (tile), that are the same in
+    /// every phase, such as code.
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
-            // If the model has no liveness steps, only its first phase is examined, and no variable
-            // is live in it.
+            // A model without liveness steps has no phase with steps. Its first phase is examined,
+            // without live variables.
             let is_only = phase == 0 && self.scratch.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;

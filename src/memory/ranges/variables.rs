@@ -25,7 +25,7 @@ struct LiveRange {
     steps: (u32, u32),
     row: u32,
     /// The positions (In, layers, Out) that a stage must have for the live range to apply: any
-    /// position of the set, and also the further position (unless it is `None`).
+    /// position of the [`PlaceSet`] and, unless it is `None`, also the second position.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -53,13 +53,13 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
-    /// Converts liveness steps to places, that is, to indices among the steps at which a peak is
-    /// possible: one entry per step, with the number of places before it. Only the entries of steps
-    /// with a mark have a meaning.
+    /// One entry per liveness step: the number of places (steps at which a peak is possible) before
+    /// this step, which converts the step to the index of a place. Only the entries of steps that
+    /// have a mark in `marks` have a meaning.
     rank: Vec<u32>,
-    /// The live ranges of variables that are not live at every step, as items that a growing range
-    /// of layers gains at certain layers. Variables that every stage has are stored at an
-    /// additional layer after the last.
+    /// The live ranges of variables that are not live at every step. Each has entries for the
+    /// layers with which a growing range of layers gets it. Variables that every stage has are
+    /// stored at an additional layer after the last.
     pub moving: Entries<Stretch>,
     /// The sum of the bytes of all live ranges on the tile where this sum is highest. Sums of live
     /// bytes are at most this number, which tells whether 32 bits are enough.
@@ -67,8 +67,8 @@ pub(super) struct EnteringVariables<const N: usize> {
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Prepares the variables of `uses`, which are those on the next tiles to examine. Variables
-    /// that are live at every step go to `always` instead.
+    /// Prepares the variables of `uses` (groups of variables on the next tiles to examine).
+    /// Variables that are live at every step are added to `always`, and all others to this value.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

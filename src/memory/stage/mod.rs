@@ -48,11 +48,13 @@ pub struct StageMemory {
 /// tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
-    /// optimizer state is loaded) holds all state of the weight at once.
+    /// All bytes of the stage on the tile during the weight update that takes the most bytes, if a
+    /// landing pad (a buffer into which optimizer state is loaded) holds all state of a weight at
+    /// once.
     pub bytes: u64,
-    /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
-    /// optimizer state is loaded) holds only one tensor of state at a time.
+    /// All bytes of the stage on the tile during the weight update that takes the most bytes, if a
+    /// landing pad (a buffer into which optimizer state is loaded) holds only one tensor of state
+    /// at a time.
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
@@ -106,14 +108,15 @@ impl StageMemory {
 }
 
 /// Maximum size in bytes of the buffers for stages that are computed together in one pass over the
-/// variables. Each stage needs buffers for its peak on each tile, and for what it does with each
-/// flow (tensors that the same layers use).
+/// variables. For each stage there are buffers with one entry per tile, and with one entry per flow
+/// (tensors that the same layers use).
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes the memory of `stages` (ranges of positions, end exclusive, which may overlap),
-    /// wherever they are in a split: the least memory that each may take. Returns one entry per
-    /// stage, in the order of `stages`, without late restores.
+    /// Computes the memory that each of `stages` takes at least, whatever the number of stages
+    /// after it in a split. `stages` are ranges of positions (end exclusive), which may overlap.
+    /// Returns one entry per stage, in the order of `stages`, without
+    /// [`StageMemory::late_restores`].
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let stages: Vec<_> = stages.iter().cloned().map(PlacedStage::anywhere).collect();
         self.compute(&stages, Wanted::All)
@@ -136,7 +139,7 @@ impl MemoryModel<'_> {
 
     /// Returns one entry per stage, in the order of `stages`: the index of the stage's fullest
     /// tile, and the bytes of the stage on this tile. This method is faster than
-    /// [`MemoryModel::placed_stages`], since it does not compute late restores.
+    /// [`MemoryModel::placed_stages`], since it does not compute [`StageMemory::late_restores`].
     pub(crate) fn fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         self.compute(stages, Wanted::All)
             .iter()
@@ -144,8 +147,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the memory of each of `stages`, including the bytes that the pipeline adds and late
-    /// restores. Returns one entry per stage, in the order of `stages`.
+    /// Computes the memory of each of `stages`, including the bytes that the pipeline adds, and
+    /// also the bytes if stashed tensors are restored as late as possible
+    /// ([`StageMemory::late_restores`]). Returns one entry per stage, in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         self.add_late_restores(stages, &mut computed);

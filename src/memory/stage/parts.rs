@@ -18,7 +18,7 @@ pub struct Parts {
     /// Bytes of control code.
     pub control_code: u64,
     /// Bytes that every stage needs whatever its layers: code, and variables that are live at the
-    /// same step as `variables`; 0 in the classic memory model.
+    /// step at which the tile takes the most bytes; 0 in the classic memory model.
     pub overhead: u64,
     /// Fragmentation in bytes: the stage's share of the recorded bytes that no variable explains,
     /// such as gaps between variables; 0 in the classic memory model.
@@ -30,9 +30,9 @@ pub struct Parts {
     /// Bytes of accumulators, in which a pipeline sums gradients over the micro-batches of a step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
-    /// Bytes of optimizer state that is off the chip or sharded between two updates: the share that
-    /// a replica keeps, and in the update the state that is loaded and gathered, and the tensors
-    /// that the update makes.
+    /// Bytes for optimizer state that is off the chip or sharded between two updates. At any time
+    /// this is the share that a replica keeps on the chip; during the weight update it is also the
+    /// state that is loaded, the weights that are gathered, and the tensors that the update makes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
     /// Bytes of transfer buffers, which hold tensors from or for another stage.
@@ -79,8 +79,8 @@ impl Parts {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns the parts of a stage that has only code. The argument has the bytes of each kind of
-    /// code, in the order of [`CodeKind`](crate::profile::CodeKind).
+    /// Returns the [`Parts`] of a stage that has only code. The argument has the bytes of each kind
+    /// of code, in the order of [`CodeKind`](crate::profile::CodeKind).
     pub(in crate::memory) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {

@@ -20,9 +20,9 @@ pub(super) enum Wanted {
     /// Only the variables and the code of the stages' own layers, without overhead. This selection
     /// is for single layers.
     Layers,
-    /// Every byte that the stages take in a split if they restore stashed tensors as late as
-    /// possible: a tensor that a stage keeps for its backward pass is not live while it is only
-    /// kept.
+    /// All bytes that the stages take in a split if they restore stashed tensors as late as
+    /// possible: the live bytes of a stage then lack the tensors that it keeps for its backward
+    /// pass.
     LateRestores,
 }
 
@@ -45,8 +45,9 @@ pub(super) struct StagesToCompute<'a> {
     /// although no variable begins to be live there.
     starts: Box<[u32]>,
     pub with_overhead: bool,
-    /// One entry per stage: what the stage does with each flow (tensors that the same layers use),
-    /// or `None` if the number of stages after it is open. The list is empty without a pipeline.
+    /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
+    /// that the same layers use); `None` if the number of stages after it is not given. The list is
+    /// empty without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
@@ -56,11 +57,11 @@ pub(super) struct StagesToCompute<'a> {
 struct StageRow {
     of_use: u32,
     /// The positions (In, layers, Out) that a stage must have for the variables to be live in it:
-    /// any position of the set, and also the further position (unless it is `None`).
+    /// any position of the [`PlaceSet`] and, unless it is `None`, also the second position.
     part: (PlaceSet, Option<u32>),
-    /// The flow (tensors that the same layers use) of the variables, as an index, if stages restore
-    /// stashed tensors as late as possible: stages that keep the flow for their backward pass are
-    /// then left out. Otherwise `None`.
+    /// If stages restore stashed tensors as late as possible, the index of the variables' flow
+    /// (tensors that the same layers use). The variables are then not counted in stages that keep
+    /// the flow for their backward pass. Otherwise `None`.
     kept_late: Option<u32>,
 }
 
@@ -375,9 +376,10 @@ impl LiveSums {
 /// into [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// For each list of variables, its start in `rows`. A liveness step has two lists: the
-    /// variables that cease to be live before the step, then the variables that begin to be live at
-    /// the step. Two more entries at the end are the end of the last list.
+    /// For each list of variables, the index in `rows` at which it starts. A liveness step has two
+    /// lists: the variables that cease to be live before the step, then the variables that begin to
+    /// be live at the step. A list ends where the next one starts; the last two entries are both
+    /// the length of `rows`.
     starts: Vec<u32>,
     /// The variables that begin or cease to be live at each step, one list after the other, as
     /// indices into [`StageScratch::rows`].

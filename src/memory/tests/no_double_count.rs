@@ -7,17 +7,19 @@ use super::*;
 use crate::model::{Layering, NO_LAYER};
 use crate::profile::{CodeKind, RecordedTile, TileBytes};
 
-/// The number of variables in the model. The size in bytes of each has a single bit set, which no
-/// other variable has.
+/// The number of variables in the model. The size in bytes of each is another power of two, so that
+/// the bits of a sum show which variables are in it.
 const VARIABLES: usize = 20;
-/// One entry per kind of code: the number of the bit that is set in the recorded bytes of this code
-/// and that no operation explains.
+/// One entry per kind of code: the exponent of a power of two that is part of the recorded bytes of
+/// this code but not of the code of any operation.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// The bytes of fragmentation (recorded bytes that no variable explains), with a single bit set.
+/// The bytes of fragmentation (recorded bytes that no variable explains), a power of two that no
+/// other size in the model has.
 const REST: u64 = 1 << 24;
 
-/// Gives the size of every variable and every piece of code a bit of its own. Every operation group
-/// belongs to an operation, as in real models.
+/// Makes the size of each variable, and of each piece of code of one kind, a power of two of its
+/// own. So the bits of a sum show what is in it. Also gives every operation group an operation, as
+/// in real models.
 fn with_bits(mut plain: Plain) -> Plain {
     plain.variables.truncate(VARIABLES);
     for (bit, variable) in plain.variables.iter_mut().enumerate() {
@@ -37,9 +39,9 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes a model in which each variable and piece of code has a size with a bit of its own. Its
-/// recorded code is the code of all operation groups and one more bit for each kind of code, which
-/// no operation explains.
+/// Makes a model from `plain`, in which each variable and each piece of code of one kind has a
+/// power of two as size ([`with_bits`]). The recorded code of a kind is the code of all operation
+/// groups plus one more power of two, which belongs to no operation ([`UNEXPLAINED`]).
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

@@ -109,8 +109,8 @@ pub(crate) fn plain() -> impl Strategy<Value = Plain> {
         )
             .prop_map(
                 move |(classes, groups, mut operations, firsts, variables, vertex_code)| {
-                    // Every layer has an operation, except position 0, which has the operations
-                    // without a layer.
+                    // Every layer has at least one operation. Position 0, which stands for all
+                    // operations without a layer, may have none.
                     operations.extend(firsts.into_iter().zip(1..));
                     Plain {
                         classes,
@@ -258,9 +258,9 @@ impl Plain {
         users.map(|&(_, layer)| layer).collect()
     }
 
-    /// Computes the memory of a stage on one tile, directly by the rules of the full memory model.
-    /// `recorded` and `explained` are bytes of code by kind: those that the compiler recorded, and
-    /// those that operations explain.
+    /// Computes the highest bytes of a stage on one tile at any step, directly by the rules of the
+    /// full memory model. `recorded` has the bytes of code that the compiler recorded, and
+    /// `explained` the bytes of code of all operations, both by kind of code.
     pub(crate) fn full_stage(
         &self,
         layers: Range<usize>,
@@ -324,8 +324,9 @@ pub(crate) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Assigns operations and variables to layers by the rules of the full memory model. Everything
-/// without a layer is in one position, so that the rules in the tests stay short.
+/// Assigns operations and variables to layers by the rules of the full memory model, except that
+/// all operations without a layer have one position instead of In and Out (before and after the
+/// layers). So the rules in the tests stay short.
 pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
     let mut counted = classic.sharing.clone();

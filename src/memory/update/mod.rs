@@ -117,27 +117,28 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns whether all variables of the use with the index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)) must be counted in an update, although
-    /// they are not live at every step in the profile: they are parameters that stay on the chip.
+    /// Returns whether all bytes of certain variables must be counted in a weight update, because
+    /// they are parameters that stay on the chip, although they are not live at every step in the
+    /// profile. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     pub fn fills_holes(&self, number: u32) -> bool {
         let own = self.of(number);
         own.has_holes && !own.is_away()
     }
 
-    /// Returns the role in updates of the variables with the index `number` in
-    /// [`CountedUses`](crate::memory::uses::CountedUses). They always hold data, since only the
-    /// classic memory model counts variables with code, and it has no update phase.
+    /// Returns the role in weight updates of the variables with the index `number` in
+    /// [`CountedUses`](crate::memory::uses::CountedUses). These are variables with data: only the
+    /// classic memory model also has variables with code, and it has no weight update of its own.
     fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether the variables of the use with index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)) are off the chip, or not yet made, during
-    /// the forward and the backward pass. The result is always false if all optimizer state stays
-    /// on the chip.
+    /// Returns whether variables are left out of the forward and the backward pass, because they
+    /// are optimizer state that is not whole on the chip, or because only weight updates make them.
+    /// `number` is the index of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// The result is always false if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -207,9 +208,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Returns the variables that would have a role in weight updates if optimizer state were off
-    /// the chip, each with this role. Variables with one equivalence class and use set are one
-    /// entry.
+    /// Returns the variables that would take part in weight updates if optimizer state were off the
+    /// chip, each with its role, such as weight or optimizer state. All variables with one
+    /// equivalence class and use set are one entry.
     fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
@@ -321,9 +322,9 @@ impl<'a> Updates<'a> {
             .filter(|&group| self.is_update[group as usize])
     }
 
-    /// Returns the role of `variable` (variables with one equivalence class and use set) in weight
-    /// updates. Returns `None` if they have no role, or are optimizer state that stays whole on the
-    /// chip.
+    /// Returns the role of `variable` in weight updates, such as weight or optimizer state.
+    /// `variable` stands for all variables with one equivalence class and use set. Returns `None`
+    /// if they take no part in weight updates, or are optimizer state that stays whole on the chip.
     fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
         if !self.model.is_parameter(class, set) {
             return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
@@ -334,9 +335,9 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// Returns the role in weight updates of the optimizer state with the use set `set`. It depends
-    /// on the size of the state and on the settings of the pipeline. Returns `None` if the state
-    /// stays whole on the chip between updates.
+    /// Returns whether and how optimizer state with the use set `set` (the operations that use it)
+    /// is off the chip or sharded between weight updates, which depends on the size of the state
+    /// and on the settings of the pipeline. Returns `None` if the state stays whole on the chip.
     fn state(&self, set: u32) -> Option<UpdateRole> {
         let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
         let has = |elements| match self.model.recording.framework {

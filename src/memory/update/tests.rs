@@ -153,8 +153,8 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// Returns the bytes of the tensors that an update makes: the sum of the peaks of each set of
-    /// layers that share some of these tensors.
+    /// Returns the bytes of the tensors that one weight update makes. Tensors that are attributed
+    /// to the same set of layers have a common peak, and the peaks of all sets are added up.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,
@@ -206,8 +206,8 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // In these models, a use set (the operations that use a variable) is numbered for each
-        // further user of a variable. The last set of a variable has all its users.
+        // In the models of this test, each variable has a new use set (operations that use it) for
+        // each of its users: the first set has one user, the last set has all.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;
@@ -225,7 +225,8 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // The reference knows only variables, so the bytes of code are subtracted.
+                // `Case::stage` computes only the bytes of variables, so the bytes of code are
+                // subtracted from the result of the memory model.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

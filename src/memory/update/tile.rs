@@ -37,7 +37,8 @@ struct Amounts<const N: usize> {
     /// this replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
     /// The bytes of the largest group of variables (one equivalence class and use set) in `loaded`.
-    /// A landing pad for one tensor at a time needs only these bytes.
+    /// These bytes are enough for a landing pad (a buffer into which optimizer state is loaded)
+    /// that holds one tensor at a time.
     largest: ByLane<u64, N>,
     /// The bytes of the weights, plus a replica's share of each weight. Both are on the chip while
     /// an update of sharded optimizer state gathers the weight.
@@ -187,12 +188,12 @@ fn add_row<const N: usize>(
 /// The bytes of a stage on one tile in the weight update that takes the most bytes on this tile.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Updating {
-    /// Bytes of the stage's own parameters that are not live at some steps of the passes, but are
-    /// on the chip in the update. [`StagePeak`](crate::memory::stage) adds the always-live
-    /// parameters.
+    /// Bytes of parameters that the layers of the stage have and that are on the chip during the
+    /// update, but are not live at some steps of the forward and backward pass. Always-live
+    /// parameters are not included; [`StagePeak`](crate::memory::stage) adds them.
     pub variables: u64,
-    /// Bytes of the parameters that every stage has and that are not live at some steps of the
-    /// passes, but are on the chip in the update.
+    /// Bytes of parameters that every stage has and that are on the chip during the update, but are
+    /// not live at some steps of the forward and backward pass.
     pub overhead: u64,
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip, where the shares
     /// also stay during the passes.
@@ -218,16 +219,16 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
     /// One entry per position (In, a layer or Out): the bytes of weight updates that a range of
-    /// layers gains when it grows to the position. Each item has the first start of ranges that
-    /// gain the bytes (ranges with earlier starts have them already), the index of the update in
-    /// `common`, and the bytes.
+    /// layers gets when it grows to this position. Each item has a start, the index of the update
+    /// in `common`, and the bytes. Only ranges that begin at this start or later get the bytes,
+    /// since ranges that begin earlier have them already.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
     /// variables that every stage has, whatever its layers. Every range of layers starts with these
     /// bytes.
     common: Vec<(u32, Amounts<N>)>,
-    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
-    /// variables that the range of layers has that is examined at the moment.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables in the
+    /// range of layers that is examined at the moment.
     sums: Vec<(u32, Amounts<N>)>,
     /// The highest bytes that any weight update takes in an empty range of layers, which has only
     /// the variables that every stage has.
@@ -280,7 +281,7 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since what ranges gain from one start also applies to later starts.
+    /// ..., since the bytes that are stored for one start also apply to all later starts.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -301,8 +302,8 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Returns one entry per lane (tile): the bytes that the current range of layers takes both in
-    /// the passes and in the weight update, which are a replica's shares of optimizer state that is
-    /// sharded on the chip, with their fragmentation.
+    /// the passes and in the weight update. These are a replica's shares of optimizer state that is
+    /// sharded on the chip, and their fragmentation.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let shares = &self.lasting.sums[0];
         by_lane(tiles, |lane, tile| {
@@ -310,10 +311,10 @@ impl<const N: usize> RangeUpdates<N> {
         })
     }
 
-    /// Returns one entry per lane (tile): the bytes that the weight update takes in the current
-    /// range of layers in addition to always-live parameters. They are the highest bytes that the
-    /// update of any weight takes, and the bytes of parameters that are not live at some steps of
-    /// the passes.
+    /// Returns one entry per lane (tile): the bytes that the current range of layers takes in the
+    /// weight update in addition to always-live parameters. This is the sum of the bytes of
+    /// parameters that are not live at some steps of the passes, and of the bytes of the update
+    /// that takes the most.
     pub fn taken(&self) -> [u64; N] {
         lanes::plus(&self.taken, &self.lasting.sums[1])
     }
@@ -362,8 +363,9 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // The update takes the larger of two amounts: a quarter of the 300 bytes of temporaries
-        // plus shares of 25 + 30 bytes, and the 100 + 25 bytes of the gathered weight.
+        // With 4 replicas, an update takes a quarter of the 300 bytes of temporaries and the 25 +
+        // 30 bytes of shares, 130 bytes in all. The gathered weight, with 100 + 25 bytes, takes
+        // less.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

@@ -43,7 +43,8 @@ pub struct CompiledProfile {
     /// Bytes of not-always-live variables on each IPU at each liveness step (execution of a
     /// program); `None` if the profile lacks these bytes, or if they contradict other tables.
     pub live: Option<LiveByIpu>,
-    /// Sums over the lowered variables; `None` if the profile has no lowered variables.
+    /// The number and the bytes of the lowered variables, by IPU and by tile; `None` if the profile
+    /// has no lowered variables.
     pub variables: Option<VariableSums>,
     /// One entry per IPU: its executed cycles, summed over all runs; `None` if the model was not
     /// executed.

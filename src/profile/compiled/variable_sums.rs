@@ -68,8 +68,8 @@ impl PipelineName {
 /// `name` are at the index `name as usize`.
 pub type BytesByName = [u64; PipelineName::ALL.len()];
 
-/// Sums over the lowered variables of a compilation, and the live variables on one tile of each
-/// IPU.
+/// The number of lowered variables of a compilation, their bytes by IPU and by tile, and the
+/// variables that are live on the fullest tile of each IPU.
 #[derive(Debug)]
 pub struct VariableSums {
     /// Number of lowered variables on all IPUs.
@@ -226,9 +226,9 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
         .collect())
 }
 
-/// Returns the peak bytes of the not-always-live variables on one tile, and the sums of all
-/// variables (including always-live ones) that are live at this peak. `rows` has all variables of
-/// the tile.
+/// Returns the peak bytes of the not-always-live variables on one tile. Also returns the bytes of
+/// all variables that are live at this peak (including always-live ones), summed by category and
+/// purpose. `rows` has all variables of the tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let (peak, step) = classes.peak(
         rows.iter()

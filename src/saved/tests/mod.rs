@@ -31,8 +31,9 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // Each of the 4 tiles has these groups with 3 uses (pairs of a liveness class and a use set).
-    // The bytes of a group are so many that no two groups can be merged into one.
+    // Further groups of variables on 4 tiles. The groups of a tile have 3 uses (pairs of an
+    // equivalence class and a use set). Any two of them have more than 2^32 bytes together, so no
+    // two groups can be merged into one.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
@@ -118,9 +119,9 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
-    // A blob has the groups of variables on one tile, as `saved/variables.rs` describes. Here the
-    // use (pair of liveness class and use set) of the second group is the one after that of the
-    // first group.
+    // Reads a blob with `count` groups of variables on one tile, as `saved/variables.rs` describes.
+    // In the blob below, the first group has the use (pair of equivalence class and use set) with
+    // the index 1, and the second group has the next use.
     let of = |count: u32, blob: &[u8]| {
         let bytes = postcard::to_stdvec(&(&uses[..], &[(count, blob)][..])).unwrap();
         postcard::from_bytes::<VariableGroups>(&bytes).ok()

@@ -29,20 +29,20 @@ pub(super) struct StageLives {
     /// [`CountedUses`](crate::memory::uses::CountedUses): an index into `lives`. A model can have
     /// millions of uses, and many of them share an entry of `lives`.
     of_uses: Vec<u32>,
-    /// The distinct lists of parts that tell when variables are live in stages. Variables are live
-    /// in a stage at the liveness steps of all parts that apply to the stage. The list with the
+    /// The distinct lists of parts of liveness steps ([`PartOfLife`]). Variables are live in a
+    /// stage at the steps of all parts in their list that apply to the stage. The list with the
     /// index [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
 /// Half-open liveness steps at which certain variables are live in those stages that have any of
-/// the positions `places`; `None` stands for all stages that have the variables. Variables can have
-/// several such parts, whose steps add up.
+/// the positions `places`; `None` stands for all stages that have the variables. If variables have
+/// several parts of this kind, they are live in a stage at the steps of all parts that apply to it.
 #[derive(Debug)]
 pub(crate) struct PartOfLife {
     pub places: Option<PlaceSet>,
-    /// A position (In, a layer or Out) that a stage must also have for the steps to apply; `None`
-    /// if no such position is required.
+    /// A position (In, a layer or Out) that a stage must have, besides one of `places`, for the
+    /// liveness steps in `steps` to apply to it; `None` if no such position is required.
     pub with: Option<u32>,
     pub steps: Steps,
 }
@@ -57,9 +57,9 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the liveness steps at which the variables of `model` are live in stages of a
-    /// pipeline with these flows (groups of tensors that the same layers use). New sets of
-    /// positions (In, layers, Out) are added to `sets`.
+    /// Computes the liveness steps at which the variables of `model` are live in stages of the
+    /// pipeline of `flows`, which also has the groups of tensors that the same layers use. New sets
+    /// of positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -94,9 +94,10 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the liveness steps at which the variables with the number `number` in
-    /// [`CountedUses`](crate::memory::uses::CountedUses) are live in stages, as parts that apply to
-    /// different stages. Returns `None` if the variables are live as in the profile.
+    /// Returns the liveness steps at which variables are live in stages, as parts: each
+    /// [`PartOfLife`] has steps, and says to which stages they apply. `number` is the index of the
+    /// variables in [`CountedUses`](crate::memory::uses::CountedUses). Returns `None` if the
+    /// variables are live as in the profile.
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
@@ -121,10 +122,10 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// Indices into `lives` of liveness steps that have been computed, for variables that all
-    /// positions need at the same steps. The key has all on which these steps depend: equivalence
-    /// class, flow, [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes
-    /// them.
+    /// Results that have been computed for variables that all positions need at the same liveness
+    /// steps, as indices into `lives`. The key has everything on which the result depends:
+    /// equivalence class, index of the flow (tensors with the same users), [`Flow::is_layered`]
+    /// and, for gradients, the step at which an accumulator takes them.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
     /// The number of ranges of liveness steps that may still be stored; beyond it, the computation
@@ -177,9 +178,10 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the liveness steps at which variables of `flow` are live in stages, if all positions
-    /// (In, layers, Out) need them at the same steps. `steps` are these steps without
-    /// recomputation, and `is_layered` is [`Flow::is_layered`] for the variables.
+    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
+    /// live in stages, if all positions (In, layers, Out) need these variables at the same steps.
+    /// `steps` are the steps at which they would be live without recomputation. `is_layered` says
+    /// whether it is known which layer recomputes them ([`Flow::is_layered`]).
     fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
         let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
@@ -197,9 +199,10 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the liveness steps at which variables of `flow` are live in stages, if positions
-    /// (In, layers, Out) need them at different steps. `own` has the steps of each position, which
-    /// are cut off at `end` (exclusive). `is_layered` is [`Flow::is_layered`] for the variables.
+    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
+    /// live in stages, if positions (In, layers, Out) need these variables at different steps.
+    /// `own` has the steps of each position; steps from `end` on are dropped. `is_layered` says
+    /// whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -218,8 +221,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // The liveness steps in `more` apply only to stages that have a user of the tensor besides
-        // its maker, since the tensor is kept at these steps for such a user.
+        // The liveness steps in `more` apply only to stages with a place that uses the tensor but
+        // does not make it, since the tensor is kept at these steps for such a place.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -251,9 +254,10 @@ struct Segment {
     gap: Steps,
 }
 
-/// The places that are recomputed in a pipeline that recomputes each layer: one entry per place
-/// (In, layers, Out). In is recomputed together with the first layer. `None` for a place that is
-/// not recomputed, such as Out, whose tensors are all kept.
+/// One entry per place (In, layers, Out) in a pipeline that recomputes each layer: the liveness
+/// steps of the place's passes, and those between them. `None` for a place that is not recomputed,
+/// such as Out (the operations after the last layer), whose tensors are all kept. In (the
+/// operations before the first layer) is recomputed together with the first layer.
 #[derive(Debug, Default)]
 struct Segments(Vec<Option<Segment>>);
 
@@ -376,9 +380,9 @@ impl Segments {
                         .collect(),
                 }
             }
-            // Recomputation frees none of these variables: they are live as recorded. They are also
-            // live while a forward pass is recomputed, if they are live at the first step of the
-            // backward pass that follows it.
+            // Recomputation frees neither gradients nor tensors whose maker is unknown or is not
+            // recomputed: they are live as recorded. They are also live while a forward pass is
+            // recomputed, if they are live at the first step of the backward pass that follows it.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));
@@ -413,14 +417,14 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Half-open liveness steps at which the variables of a flow (tensors with the same users) are
-    /// live in every stage that has the variables.
+    /// Half-open ranges of liveness steps at which the variables of a flow (tensors with the same
+    /// users) are live in every stage that has the variables.
     everywhere: Vec<Held>,
-    /// Further liveness steps at which the variables of a flow (tensors with the same users) are
-    /// live only in stages that have any place of `others`, since these places need the variables
-    /// then.
+    /// Further half-open ranges of liveness steps. The variables of a flow (tensors with the same
+    /// users) are live at these steps only in stages that have any place of `others`, which uses
+    /// the variables then.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the variables, without the place that makes them. A
-    /// stage with any of these places must keep the variables at the steps in `beside`.
+    /// The places (In, layers, Out) that use the variables of a flow, without the place that makes
+    /// them. A stage with any of these places keeps the variables at the further steps in `beside`.
     others: Vec<u32>,
 }

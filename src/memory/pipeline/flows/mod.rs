@@ -69,8 +69,8 @@ pub(crate) enum UseInPipeline {
     Accumulated(Option<u8>),
     /// A weight that no operation updates, so that it gets no accumulator of gradients.
     NotUpdated,
-    /// Variables for which a pipeline adds no bytes: other parameters, constants, and variables
-    /// that no operation with a place (In, a layer or Out) uses.
+    /// Variables for which a pipeline adds no bytes: constants, parameters with no other role in a
+    /// pipeline, and variables that no operation with a place (In, a layer or Out) uses.
     Other,
 }
 
@@ -186,8 +186,9 @@ impl Flows {
     }
 
     /// Returns the number of forward pipeline stages after the stage with the positions `positions`
-    /// (end exclusive), if `after` stages of the split follow this stage. If Out is a pipeline
-    /// stage of its own on the first IPU, it is counted too.
+    /// (end exclusive), if `after` stages of the split follow this stage. Out (the operations after
+    /// the last layer) counts as one more stage if it is a pipeline stage of its own on the first
+    /// IPU.
     pub fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         after + usize::from(self.out_is_first && !is_whole)
@@ -238,8 +239,9 @@ impl UseInPipeline {
             let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => (forward.into(), backward.into()),
-                // The variables with one use set may have different users among these places. The
-                // live ranges of the equivalence class decide which places use this variable.
+                // Variables with one use set (the operations that use them) may be used by
+                // different places in `forward` and `backward`. The live ranges of their
+                // equivalence class decide which places use the variables of this class.
                 _ => windows.users(model, (forward, backward), class),
             };
             Self::Flow(known.number(Flow {

@@ -77,8 +77,8 @@ pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors for its backward pass, which needs them after its
     /// forward pass.
     pub kept: bool,
-    /// For each sum of bytes of the stage, such as its stash ([`Quantity`], which is the index):
-    /// whether the bytes of the tensors are added to this sum.
+    /// One entry per [`Quantity`], which is a sum of bytes of the stage, such as its stash: whether
+    /// the bytes of the flow's tensors are added to the sum.
     pub counts: [bool; QUANTITIES],
 }
 
@@ -88,10 +88,11 @@ pub(crate) struct StageRole {
 #[derive(Clone, Copy)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
-    /// flight. The sum is multiplied by the number of copies ([`Flows::copies`]).
+    /// flight. The quantity is the bytes of one copy; [`Flows::copies`] is the number of copies.
     Stash,
-    /// Tensors that the stage does not stash, and that Out takes as a pipeline stage of its own on
-    /// the same IPU. The stage holds these tensors once for each pipeline stage from itself to Out.
+    /// Tensors that the stage does not stash, and that Out (the operations after the last layer)
+    /// uses as a pipeline stage of its own on the same IPU. The stage holds these tensors once for
+    /// each pipeline stage from itself to Out.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -119,17 +120,17 @@ pub(crate) enum Quantity {
 pub(crate) const QUANTITIES: usize = 10;
 
 impl Flow {
-    /// Returns the number of the place that makes the tensors of the flow, which is the first place
-    /// that uses them in the forward pass. Returns `None` if the host sends the tensors, or if no
-    /// place uses them in the forward pass.
+    /// Returns the number of the place (In, a layer or Out) that makes the tensors of this flow,
+    /// that is, the first place that uses them in the forward pass. Returns `None` if the host
+    /// sends the tensors, or if no place uses them in the forward pass.
     pub fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer makes the tensors again if layers are recomputed.
-    /// The tensors must be live across the forward and the backward pass, and all positions to
-    /// which variables with the use set `set` (the operations that use them) are attributed must
-    /// use them.
+    /// Returns whether it is known which layer recomputes the tensors of this flow in a pipeline
+    /// that recomputes layers. It is known if the tensors are kept for the backward pass and all
+    /// positions use them to which variables with the use set `set` (the operations that use them)
+    /// are attributed.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -148,8 +149,8 @@ impl Flow {
     }
 
     /// Determines what a stage that runs `places` (the numbers of In, layers or Out; end exclusive)
-    /// does with the tensors of the flow, directly by the definitions of docs/model.md,
-    /// "Pipelines". `flows` has the settings of the pipeline.
+    /// does with the tensors of this flow (tensors with the same users), directly by the
+    /// definitions of docs/model.md, "Pipelines". `flows` has the settings of the pipeline.
     pub fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
@@ -174,8 +175,8 @@ impl Flow {
         let is_last_stage = places.end == flows.places;
         StageRole {
             kept,
-            // The fields of [`Quantity`] in order: whether the tensors are stashed, received, sent
-            // and so on.
+            // In the order of the variants of [`Quantity`]: whether the stage stashes the tensors
+            // of the flow, receives them, sends them and so on.
             counts: [
                 stashed,
                 for_out,
@@ -191,10 +192,11 @@ impl Flow {
         }
     }
 
-    /// Returns whether a stage stashes the tensors of the flow if layers are recomputed. It stashes
-    /// tensors from which it recomputes a layer, and tensors of a place that is not recomputed.
-    /// `kept` says whether the stage needs the tensors in both passes, `enters` whether they come
-    /// from an earlier stage or from the host.
+    /// Returns whether a stage stashes the tensors of this flow (tensors with the same users) in a
+    /// pipeline that recomputes layers. It stashes tensors from which it recomputes a layer, and
+    /// tensors that a place (In, a layer or Out) without recomputation makes. `kept` says whether
+    /// the stage needs the tensors in both passes, `enters` whether they come from an earlier stage
+    /// or from the host.
     fn is_checkpoint(
         &self,
         places: &Range<u32>,

@@ -31,11 +31,14 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
-    /// first IPU and shares a weight with In, gradients of the weight stay on this IPU. So a
-    /// backward operation in Out counts as one in In if the forward pass of Out does not use the
-    /// tensors and that of other places does, or if only the backward passes of In and Out use
-    /// them.
+    /// Returns the index of `flow` (tensors with the same users) in `list`, to which it is added if
+    /// it is new.
+    ///
+    /// If Out (the operations after the last layer) is on the first IPU and shares a weight with In
+    /// (the operations before the first layer), gradients of the weight stay on this IPU. So a
+    /// backward operation of Out counts as one of In in two cases: only other places than Out use
+    /// the tensors in the forward pass; or no place uses them in the forward pass, and only In and
+    /// Out in the backward pass.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -64,11 +67,11 @@ pub(crate) struct PassWindows(Vec<PlaceSteps>);
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceSteps {
-    /// The first and the last liveness step (both inclusive) of the forward operations that only
-    /// this place runs. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the forward operations that belong
+    /// to this place (In, a layer or Out) and to no other. `None` if there are no such operations.
     pub forward: Option<(u32, u32)>,
-    /// The first and the last liveness step (both inclusive) of the backward operations that only
-    /// this place runs. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the backward operations that belong
+    /// to this place (In, a layer or Out) and to no other. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
     /// Half-open liveness steps of the backward operations that run in functions with several
@@ -97,8 +100,9 @@ impl PassWindows {
                 .iter()
                 .map(|operation| (operation.group, operation.window)),
         );
-        // If Out is on the first IPU, Out shares the position of In but is a place of its own after
-        // all positions. So there may be one more place than positions.
+        // There may be one more place than positions: if Out (the operations after the last layer)
+        // is on the first IPU, it shares the position of In but is a place of its own after all
+        // positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -136,11 +140,14 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns the places among `forward` and `backward` (In, layers, Out) that use a variable in
-    /// the forward and in the backward pass. If a function uses the variable, `forward` and
-    /// `backward` have all callers of the function, but each live range of the variable belongs to
-    /// one call. So only users during one live range are returned: the first range that contains
-    /// the start of the backward pass or, without such a range, the one with the most users.
+    /// Returns the places (In, layers, Out) that use variables of the equivalence class `class`:
+    /// those among `forward` that use them in the forward pass, and those among `backward` that use
+    /// them in the backward pass.
+    ///
+    /// If a function uses the variables, `forward` and `backward` have all callers of the function,
+    /// but each live range belongs to one call. So only places that run during one live range are
+    /// returned: during the first range that contains the start of the backward pass or, if there
+    /// is none, during the range with the most such places.
     pub fn users(
         &self,
         model: &Model,
@@ -178,8 +185,8 @@ impl PassWindows {
     }
 }
 
-/// The half-open liveness steps of an operation, and the set of places (In, layers, Out) that run
-/// it; the set is `None` if only a rule, not the operation itself, gives these places.
+/// The half-open liveness steps of an operation, and the set of places (In, layers, Out) to which
+/// it belongs; `None` if the operation itself names no place, and only a rule assigns it to places.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of all operations, from which follows at which liveness steps each position
@@ -209,9 +216,10 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns the liveness steps at which each position (In, a layer or Out) needs the variables
-    /// of one equivalence class and use set, `variable`, which belong to `flow`. Returns `None` if
-    /// all positions that have the variables need them whenever they are live.
+    /// Returns the liveness steps at which each position (In, a layer or Out) needs `variable`,
+    /// which stands for all variables with one equivalence class and use set. These variables
+    /// belong to `flow` (tensors with the same users). Returns `None` if all positions that have
+    /// the variables need them whenever they are live.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -237,9 +245,8 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // Only other positions (In, layers, Out) use the variables in this live
-                            // range, so the variables are not live in a stage without those
-                            // positions.
+                            // In the live range `from..to`, only other positions (In, layers, Out)
+                            // use the variables, so this position does not need them then.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
@@ -257,10 +264,11 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns where live ranges end in stages: for each of `positions` (In, layers, Out) and each
-    /// of `ranges` (half-open, ascending), the end of the last operation there that uses variables
-    /// with the use set `set`, cut off at the end of the range. `None` if there is no such
-    /// operation. An operation whose own name gives no layer counts for all positions.
+    /// Returns one list per entry of `positions` (In, layers, Out), with one entry per live range
+    /// in `ranges` (half-open, ascending): the end of the last operation of the position that uses
+    /// variables with the use set `set` in this range, cut off at the end of the range. `None` if
+    /// there is no such operation. Operations whose own names give no layer belong to all positions
+    /// here.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];
@@ -297,8 +305,8 @@ impl<'a> OwnSteps<'a> {
 /// a norm. They are live until the end of the passes, when an accumulator takes them.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// One entry per use set: whether an operation that starts after the forward and the backward
-    /// pass computes with the variables that have this use set.
+    /// One entry per use set (the operations that use a variable): whether any of these operations
+    /// starts after the forward and the backward pass and computes something.
     is_used_after: Vec<bool>,
     /// The first liveness step after the forward and the backward pass: gradients that an
     /// accumulator takes are live only before this step.

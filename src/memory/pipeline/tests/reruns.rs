@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Applies the rules of recomputation directly to each variable of one model, to check the fast
-/// computation.
+/// Applies the rules of recomputation directly to each variable of one model and each liveness
+/// step, to check the live bytes that [`MemoryModel`] computes faster.
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
     is_again: bool,
@@ -242,10 +242,10 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns whether a variable with the live ranges `ranges` is live at a step if layers are
-    /// recomputed: first in every stage, then in stages with another user than the maker of the
-    /// variable. A variable that is kept while one place is recomputed is live only in stages that
-    /// have this place.
+    /// Returns two answers about a variable with the live ranges `ranges` at `step`, if layers are
+    /// recomputed: whether it is live in every stage that has it, and whether it is live only in
+    /// stages with a user other than the place that makes it. A variable that is kept while one
+    /// place is recomputed is live only in stages that have this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -313,9 +313,10 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Returns the places (In or layers) that are recomputed at a step while a variable with the
-    /// live ranges `ranges` must be live, because it is live when their backward pass begins. Only
-    /// backward passes of places for which `is_of` is true count.
+    /// Returns the places (In or layers) that are recomputed at `step`, and during whose
+    /// recomputation a variable with the live ranges `ranges` must be live. It must be live if it
+    /// is live when the backward pass of the place begins. Only backward passes of places for which
+    /// `is_of` is true are considered.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -333,8 +334,9 @@ impl<'a> Again<'a> {
         again
     }
 
-    /// Returns the highest live bytes of a stage on a tile at any step, by the rules, including
-    /// variables that every stage has.
+    /// Returns the highest live bytes of a stage on a tile at any step, including variables that
+    /// every stage has. They are computed variable by variable, directly by the rules of
+    /// recomputation.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
         for variable in self.memory.uses.on_tile(tile) {
