@@ -44,7 +44,7 @@ pub use problem::{CompiledStage, Limits, Problem, ProfileCosts, SolveError};
 
 use checked_problem::CheckedProblem;
 use dynamic_program::StagePass;
-use fastest::{MAX_SLOTS, fastest};
+use fastest::{MAX_TRIES, fastest};
 
 /// Finds the best split by the goal of `problem`, and proves that it is the best. Returns `None` if
 /// no split is within the limits and obeys the constraints; the integer program and the dynamic
@@ -87,7 +87,7 @@ fn best(
         return Ok(None);
     };
     if problem.goal == Goal::Time
-        && let Some(shortest) = fastest(&checked, &found.plan, MAX_SLOTS)
+        && let Some(shortest) = fastest(&checked, &found.plan, MAX_TRIES)
     {
         // The proofs are about the split of the dynamic program, not about the split with the
         // shortest step. Keep only the proof for the first objective, the fewest cycles of the

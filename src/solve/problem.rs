@@ -56,7 +56,7 @@ pub struct ProfileCosts {
 }
 
 /// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompiledStage {
     /// The positions (In, layers, Out) of the stage; the end is exclusive.
     pub positions: Range<usize>,

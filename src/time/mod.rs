@@ -262,6 +262,12 @@ impl StageTimes {
         self.clock_hertz
     }
 
+    /// Returns the passes that every stage runs for each micro-batch: 1 for only the forward pass, 3
+    /// for the forward and the backward pass.
+    pub(crate) fn all_passes(&self) -> usize {
+        if self.is_training { 3 } else { 1 }
+    }
+
     /// Returns the number of positions in the layer order: In, the layers and Out.
     pub fn positions(&self) -> usize {
         self.before.len() - 1

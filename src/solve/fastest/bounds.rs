@@ -3,12 +3,13 @@
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::solve::problem::CompiledStage;
-use crate::time::SlotKind;
+use crate::time::{SlotKind, narrow};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), for
 /// each set of passes that it may run there: none, forward, backward (with recomputation), or both.
-type CyclesByPasses = [u128; 4];
+type CyclesByPasses = [u64; 4];
 
 /// Lower bounds on the cycles of the last stages of splits, for one total number of stages.
 pub(super) struct Bounds {
@@ -32,12 +33,6 @@ pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the earliest of
     /// the last stages (the one that the search places next), if it runs the passes of the set.
     first: CyclesByPasses,
-    /// The end (exclusive) of the earliest of the last stages, if the cuts make the slowest of the
-    /// last stages as fast as possible.
-    end: usize,
-    /// The index of the profile from which the earliest of the last stages takes its costs, if the
-    /// cuts make the slowest of the last stages as fast as possible.
-    profile: usize,
 }
 
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
@@ -77,28 +72,12 @@ impl Bounds {
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         *self.rests[self.stages - stage].get(start)?
     }
-
-    /// Returns the stages of the split whose slowest stage, by the lower bounds in this table,
-    /// takes the fewest cycles for a forward and a backward pass. The search for the fastest split
-    /// begins with such splits.
-    pub fn path(&self) -> Option<Vec<CompiledStage>> {
-        let mut start = 0;
-        (0..self.stages)
-            .map(|stage| {
-                let RestBounds { end, profile, .. } = self.rest(stage, start)?;
-                Some(CompiledStage {
-                    positions: std::mem::replace(&mut start, end)..end,
-                    profile,
-                })
-            })
-            .collect()
-    }
 }
 
 /// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
 /// is an interval of a step in which each IPU works on a pass of its stage; slots in which the same
 /// stages run the same passes are of one kind.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RestActivity {
     /// The passes that every one of the last stages runs in such a slot, as an index into
     /// [`CyclesByPasses`].
@@ -109,10 +88,10 @@ pub(super) struct RestActivity {
 }
 
 impl RestActivity {
-    /// Determines the passes that the last stages of a split, from the stage with index `stage` on,
-    /// run in slots of the kind `kind` (slots in which the same stages run the same passes).
-    pub fn new(kind: &SlotKind, stage: usize) -> Self {
-        let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
+    /// Determines the passes that the last stages of a split, those with the indices `last`, run in
+    /// slots of the kind `kind` (slots in which the same stages run the same passes).
+    pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
+        let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =
             |is: fn(&[bool]) -> bool| usize::from(is(forward)) + 2 * usize::from(is(backward));
         Self {
@@ -150,29 +129,34 @@ impl RestBounds {
             else {
                 continue;
             };
-            let kinds = [0, 1, 2, 3];
-            let first = kinds.map(|kind| parts.active(kind & 1 > 0, kind & 2 > 0));
-            let busiest = kinds.map(|kind| first[kind].max(rest.busiest[kind]));
-            let best = found.get_or_insert(Self {
-                busiest,
-                first,
-                end: positions.end,
-                profile: *profile,
-            });
-            if busiest[3] < best.busiest[3] {
-                (best.end, best.profile) = (positions.end, *profile);
-            }
-            for kind in kinds {
-                best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
-                best.first[kind] = best.first[kind].min(first[kind]);
-            }
+            let first: CyclesByPasses =
+                std::array::from_fn(|passes| narrow(parts.active(passes & 1 > 0, passes & 2 > 0)));
+            let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
+            let own = Self { busiest, first };
+            found = Some(found.map_or(own, |found| found.min(own)));
         }
         found
     }
 
     /// Returns a lower bound on the cycles of the busiest of the last stages, in a slot in which
     /// these stages run the passes `work`.
-    pub fn of(&self, work: RestActivity) -> u128 {
+    pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
+    }
+
+    /// Returns a lower bound on the cycles of the slowest of the last stages, which run the passes
+    /// with the index `passes` (see [`CyclesByPasses`]).
+    pub fn slowest(&self, passes: usize) -> u64 {
+        self.busiest[passes]
+    }
+
+    fn min(self, other: Self) -> Self {
+        let least = |one: CyclesByPasses, other: CyclesByPasses| {
+            std::array::from_fn(|passes| one[passes].min(other[passes]))
+        };
+        Self {
+            busiest: least(self.busiest, other.busiest),
+            first: least(self.first, other.first),
+        }
     }
 }

@@ -3,7 +3,7 @@ use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
 use crate::solve::testing::{Case, additive, any_case, obedient};
 use crate::solve::{Goal, Problem, ProfileCosts, SolveError};
-use crate::time::{StepOptions, StepTime};
+use crate::time::StepOptions;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
@@ -110,36 +110,33 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
     )
 }
 
-/// Returns the step time and the peak of the split with the shortest step, found by trying all
-/// splits that limits and constraints allow. Of equally fast splits, takes the one with the fewest
+/// Returns the split with the shortest step, found by trying all splits that limits and constraints
+/// allow, with each stage from each profile. Of equally fast splits, takes the one with the fewest
 /// stages, then with the lowest peak.
-fn shortest(
-    case: &Case,
-    checked: &CheckedProblem<'_>,
-    times: &StageTimes,
-) -> Option<(StepTime, u64)> {
+fn shortest(case: &Case, checked: &CheckedProblem<'_>) -> Option<TimedSplit> {
+    let profiles = checked.problem.by_profile.len();
     let mut best: Option<TimedSplit> = None;
     for cuts in obedient(case) {
         let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
         let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
-        let Some(found) = TimedSplit::new(checked, stages.iter().cloned().map(Into::into)) else {
-            continue;
-        };
-        assert_eq!(found.score.step, times.step_alone(&stages));
-        let is_better = best.as_ref().is_none_or(|best| {
-            let (found, best) = (&found.score, &best.score);
-            let by_rate = found.step.unwrap().by_rate(&best.step.unwrap());
-            let by_stages = found.stages.cmp(&best.stages);
-            by_rate
-                .then(by_stages)
-                .then(found.peak.cmp(&best.peak))
-                .is_lt()
-        });
-        if is_better {
-            best = Some(found);
+        for choice in 0..profiles.pow(stages.len() as u32) {
+            let compiled = stages.iter().enumerate().map(|(n, stage)| CompiledStage {
+                positions: stage.clone(),
+                profile: choice / profiles.pow(n as u32) % profiles,
+            });
+            let Some(found) = TimedSplit::new(checked, compiled) else {
+                continue;
+            };
+            if profiles == 1 {
+                let times = checked.problem.by_profile[0].times.as_ref().unwrap();
+                assert_eq!(found.score.step, times.step_alone(&stages));
+            }
+            if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
+                best = Some(found);
+            }
         }
     }
-    best.map(|best| (best.score.step.unwrap(), best.score.peak))
+    best
 }
 
 #[test]
@@ -175,39 +172,49 @@ proptest! {
     #[test]
     fn the_shortest_step_is_that_of_all_splits_tried(
         case in any_case(8),
-        timed in any_times(8),
+        timed in vec(any_times(8), 1..3),
         few in 0..30u64,
     ) {
-        let times = timed.times(case.costs().layers());
-        let profile = ProfileCosts { times: Some(times.clone().into()), ..case.profile.clone() };
-        let problem = Problem {
-            by_profile: &[profile],
-            goal: Goal::Time,
-            ..case.problem()
-        };
+        let layers = case.costs().layers();
+        prop_assume!(timed.len() == 1 || layers < 6);
+        let by_profile: Vec<ProfileCosts> = timed
+            .iter()
+            .map(|own| {
+                // All profiles are of one model in one pipeline.
+                let own = Timed {
+                    passes: own.passes.clone(),
+                    cut_bytes: own.cut_bytes.clone(),
+                    ..timed[0].clone()
+                };
+                ProfileCosts { times: Some(own.times(layers).into()), ..case.profile.clone() }
+            })
+            .collect();
+        let problem = Problem { by_profile: &by_profile, goal: Goal::Time, ..case.problem() };
         let checked = match CheckedProblem::new(&problem) {
             Ok(checked) => checked,
             Err(SolveError::Contradiction(_)) => return Ok(()),
             Err(error) => panic!("{error}"),
         };
-        let best = shortest(&case, &checked, &times);
+        let best = shortest(&case, &checked);
         let found = crate::solve::solve(&problem).unwrap();
         prop_assert_eq!(found.is_some(), best.is_some());
-        let (Some(found), Some((step, peak))) = (found, best) else {
+        let (Some(found), Some(best)) = (found, best) else {
             return Ok(());
         };
-        let step_of = found.score.step.unwrap();
-        prop_assert_eq!((step_of.cycles, step_of.micro_batches), (step.cycles, step.micro_batches));
-        prop_assert_eq!(found.score.peak, peak);
+        let numbers = |score: &Score| {
+            let step = score.step.unwrap();
+            (step.cycles, step.micro_batches, score.stages, score.peak)
+        };
+        prop_assert_eq!(numbers(&found.score), numbers(&best.score));
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // If the search may evaluate only few slots (intervals of a step), it must not call a split
+        // If the search may add only few stages to beginnings of splits, it must not call a split
         // the fastest unless it is.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
         let from_peak = fastest(&checked, &start.plan, few).unwrap();
-        let its = from_peak.score.step.unwrap();
-        prop_assert!(from_peak.is_shortest == Some(false) || its.by_rate(&step).is_eq());
+        let is_fastest = from_peak.score.step.unwrap().by_rate(&best.score.step.unwrap()).is_eq();
+        prop_assert!(from_peak.is_shortest == Some(false) || is_fastest);
     }
 }
