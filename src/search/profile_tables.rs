@@ -53,7 +53,8 @@ pub(super) enum Tiles {
     /// Ranges that no request has computed yet are computed on at least the critical tiles.
     Known,
     /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
-    /// that are computed only on these tiles are lower bounds.
+    /// that are computed only on these tiles are lower bounds. All tiles of the model if that takes
+    /// less time ([`ProfileTables::takes_all_tiles`]).
     Critical,
     /// All tiles of the model, so that the bytes of ranges are exact, not only lower bounds.
     All,
@@ -118,16 +119,22 @@ impl<'a> ProfileTables<'a> {
 
     /// Returns the bytes on the fullest tile of each of `stages`, the stages of a split in
     /// `pipeline`, computed on all tiles. Each stage comes with the bytes that the search assumed
-    /// from critical tiles; if a stage needs more, its fullest tile becomes critical.
+    /// from critical tiles; if a stage needs more, its fullest tile becomes critical. `pipelines` is
+    /// the number of pipelines that the search still compares. Stages are not checked, and have
+    /// [`u64::MAX`] bytes, if the ranges of so few pipelines are next computed on all tiles
+    /// ([`Tiles::Critical`]).
     pub(super) fn exact_peaks(
         &self,
-        pipeline: Pipeline,
+        (pipeline, pipelines): (Pipeline, usize),
         stages: &[(PlacedStage, u64)],
     ) -> Result<Vec<u64>> {
         let index = self.index_of(pipeline)?;
         let one = &mut self.computed.borrow_mut()[index];
         if one.tiles == ALL_TILES {
             return Ok(stages.iter().map(|(_, assumed)| *assumed).collect());
+        }
+        if self.takes_all_tiles(pipelines) {
+            return Ok(vec![u64::MAX; stages.len()]);
         }
         let new = stages.iter().map(|(stage, _)| stage.clone());
         let new: Vec<_> = new
@@ -145,6 +152,14 @@ impl<'a> ProfileTables<'a> {
             peaks.push(bytes);
         }
         Ok(peaks)
+    }
+
+    /// Returns whether computing the ranges of so many pipelines on all tiles takes less time than
+    /// checking the few splits that a search finds on critical tiles.
+    fn takes_all_tiles(&self, pipelines: usize) -> bool {
+        let critical = self.critical.borrow().len();
+        critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize
+            || pipelines == 1 && self.memory.layers() <= FEW_POSITIONS
     }
 
     /// Returns for how many pipelines (at least one) a single pass over the tiles can compute
@@ -189,16 +204,10 @@ impl<'a> ProfileTables<'a> {
         progress: &Progress,
     ) -> Result<()> {
         let critical = self.critical.borrow();
-        let is_many = critical.len() * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
-        let is_small = indices.len() == 1 && self.memory.layers() <= FEW_POSITIONS;
-        let all = if is_many || is_small {
-            ALL_TILES
-        } else {
-            critical.len()
-        };
         let least = match tiles {
             Tiles::Known => 0,
-            Tiles::Critical => all,
+            Tiles::Critical if self.takes_all_tiles(indices.len()) => ALL_TILES,
+            Tiles::Critical => critical.len(),
             Tiles::All => ALL_TILES,
         };
         let mut computed = self.computed.borrow_mut();
@@ -214,7 +223,7 @@ impl<'a> ProfileTables<'a> {
             bytes: reach.bytes.max(computed[index].reach.bytes),
             stages: reach.stages.max(computed[index].reach.stages),
         });
-        let tiles = least.max(all);
+        let tiles = least.max(critical.len());
         // If the bounds on ranges (`reach`) stay the same for a pipeline, the bytes of its ranges
         // on the tiles computed before stay valid. Then compute them only on the critical tiles
         // (the fullest tiles of splits) that the search has found since.

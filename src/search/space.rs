@@ -133,7 +133,9 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first)?.is_some() => tiles = Tiles::Critical,
+                Some(first) if self.more_bytes(&first, open.len())?.is_some() => {
+                    tiles = Tiles::Critical
+                }
                 first => return Ok(first),
             }
         }
@@ -172,7 +174,7 @@ impl<'a> Space<'a> {
             let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
             match lowest {
                 Some(lowest) if is_lowest(lowest) => {
-                    let Some(bytes) = self.more_bytes(lowest)? else {
+                    let Some(bytes) = self.more_bytes(lowest, open.len())? else {
                         return Ok(Some(lowest.clone()));
                     };
                     // The split `lowest` has the lowest peak on the critical tiles (the fullest
@@ -269,7 +271,7 @@ impl<'a> Space<'a> {
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
     /// that later searches include it, and returns the bytes on the fullest tile of the split;
     /// otherwise returns `None`.
-    fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
+    fn more_bytes(&self, found: &Candidate, pipelines: usize) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
         let (mut highest, mut is_more) = (0, false);
@@ -281,7 +283,7 @@ impl<'a> Space<'a> {
                 .filter(|&(_, &profile)| profile == number)
                 .map(|((stage, &assumed), _)| (stage.clone(), assumed))
                 .collect();
-            let peaks = tables.exact_peaks(found.pipeline, &own)?;
+            let peaks = tables.exact_peaks((found.pipeline, pipelines), &own)?;
             for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
                 is_more |= peak > assumed;
                 highest = highest.max(peak);
