@@ -283,16 +283,17 @@ impl<'s> Answers<'s> {
         let mut counts: Vec<usize> = (1..=ipus / 2).map(|of_one| ipus / of_one).collect();
         counts.dedup();
         let mut fastest: Option<Claim<'s>> = None;
-        for replicas in counts {
+        // If a replica does not fit on its IPUs, replicas on fewer IPUs do not fit either.
+        for replicas in counts.into_iter().rev() {
             let changed = request.changed().with_replicas(replicas);
-            let claim = self.answered_if_fitting(changed.with_state(answer.best.pipeline.state))?;
+            let changed = changed.with_state(answer.best.pipeline.state);
+            let Some(claim) = self.answered_if_fitting(changed)? else {
+                break;
+            };
             // A claim keeps the costs of its ranges, so only the fastest one is kept.
             let best = fastest.as_ref().map_or(&answer.best, |own| &own.best);
-            if claim
-                .as_ref()
-                .is_some_and(|own| own.best.by_rate(best).is_lt())
-            {
-                fastest = claim;
+            if claim.best.by_rate(best).is_lt() {
+                fastest = Some(claim);
             }
         }
         Ok(fastest)
@@ -364,12 +365,8 @@ impl<'s> Answers<'s> {
             .question(&request.changed().with_ipus(most).request)?;
         answer.level.space.prepare(&question, &pipelines)?;
         let mut rows = Vec::new();
-        for &ipus in &ipus {
-            for &pipeline in &pipelines {
-                if ipus.is_multiple_of(request.options.replicas_in(pipeline)) {
-                    rows.extend(self.row(request, pipeline, ipus)?);
-                }
-            }
+        for &pipeline in &pipelines {
+            rows.extend(self.rows(request, pipeline, &ipus)?);
         }
         let first = answer.claim(Vec::new())?;
         Ok(Front {
@@ -379,18 +376,35 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns a row of a plan: the best split in `pipeline` on `ipus` IPUs. Returns `None` if no
-    /// split fits, or if the split uses fewer IPUs than `ipus`.
-    fn row(&self, request: &Request, pipeline: Pipeline, ipus: usize) -> Result<Option<Claim<'s>>> {
-        let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Keep optimizer state where `pipeline` has it (such as off the chip), since other places
-        // have their own rows in the plan.
-        let mut groups = self.pipelines(&changed.request)?;
-        groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
-        let row = self
-            .fitting_in(&changed.request, &groups)?
-            .filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus);
-        claimed(row, changed.change)
+    /// Returns the rows of a plan in `pipeline`: for each of `ipus`, numbers of IPUs in ascending
+    /// order, the best split that uses so many IPUs, if any split fits.
+    fn rows(
+        &self,
+        request: &Request,
+        pipeline: Pipeline,
+        ipus: &[usize],
+    ) -> Result<Vec<Claim<'s>>> {
+        let (mut rows, mut most) = (Vec::new(), usize::MAX);
+        for &ipus in ipus.iter().rev() {
+            if ipus > most || !ipus.is_multiple_of(request.options.replicas_in(pipeline)) {
+                continue;
+            }
+            let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
+            // Keep optimizer state where `pipeline` has it (such as off the chip), since other
+            // places have their own rows in the plan.
+            let mut groups = self.pipelines(&changed.request)?;
+            groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
+            let Some(row) = self.fitting_in(&changed.request, &groups)? else {
+                // No split fits on fewer IPUs either.
+                break;
+            };
+            // On any number of IPUs from this number of stages on, this split is the best.
+            most = self.supported(row.best.solution.score.stages) * row.best.replicas;
+            if most >= ipus {
+                rows.push(row.claim(changed.change)?);
+            }
+        }
+        Ok(rows)
     }
 
     /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
