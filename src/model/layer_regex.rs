@@ -14,7 +14,8 @@ pub enum Note {
     Name,
     /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
-    /// The inputs of the operation contain exactly one layer, which is its layer.
+    /// The names of the operation's inputs have exactly one distinct match of the layer regex,
+    /// which gives the layer.
     InputNames,
     /// The operation is a Call whose name and inputs contain no layer; it has the layer of the
     /// operation that follows it.
@@ -22,8 +23,8 @@ pub enum Note {
     /// The inputs of the operation match the regex for inputs of the first layer, so it belongs to
     /// the first layer.
     InputsRegexLayer0,
-    /// The operation has no layer, because its inputs contain this number of layers: none or
-    /// several.
+    /// The operation has no layer, because its name does not give one, and the names of its inputs
+    /// have this number of distinct matches of the layer regex (none or several).
     InputLayers(usize),
 }
 
@@ -99,9 +100,10 @@ pub fn assign(
     (layers, notes, names)
 }
 
-/// Renumbers the layers of operations in the required `order`. Also gives a layer to each operation
-/// whose note (the rule for its layer) is that it has the layer of the following operation, or the
-/// first layer. Returns the capture groups of each layer in the new order.
+/// Renumbers the layers of operations in the required `order`. Operations with the note
+/// [`Note::FollowingOperation`] get the layer of the next operation that is no tensor, and
+/// operations with the note [`Note::InputsRegexLayer0`] get the first layer. Returns the capture
+/// groups of each layer in the new order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

@@ -86,8 +86,8 @@ impl<'a> Namer<'a> {
 
     /// Finds the debug context that records which operations were replaced by the operations in the
     /// body of `call`: the first context with such records from the Call's context to the root. A
-    /// Call inside an outlined function may be a copy without records; then the contexts of the
-    /// enclosing Calls, in `enclosing`, tell which context its context replaced.
+    /// Call inside an outlined function may be a copy without records. Then the records of the
+    /// enclosing Calls, whose contexts are in `enclosing`, name the context of the original Call.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info

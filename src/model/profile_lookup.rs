@@ -97,8 +97,8 @@ impl ProfileLookup {
             else {
                 continue;
             };
-            // The list of a tile is sorted whenever its length is a multiple of `max_count`, which
-            // leaves the `max_count` largest variables so far. Variables found later follow
+            // Whenever the length of a tile's list is a multiple of `max_count`, the list is sorted
+            // and cut to its `max_count` largest variables. Variables found later are appended
             // unsorted. A variable that is not larger than the last sorted one is skipped.
             let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
             if largest.get(max_count - 1).is_some_and(is_too_small)

@@ -214,9 +214,9 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths for whose innermost Call debug contexts record which operations the called body
-    /// replaced.
+    /// Finds the Calls of functions that are called from several places. In `with_pairs` are the
+    /// call paths (lists of Calls) whose innermost Call has a record in debug contexts of which
+    /// operations were replaced by those in the body.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,

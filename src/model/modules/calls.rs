@@ -14,23 +14,25 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleCalls {
-    /// Of the modules that run as often as the position (In, a layer or Out) and whose calls begin
-    /// first in it: the outermost whose call also ends in the position or, if there is none, the
-    /// innermost. `null` if no call begins in the position.
+    /// The module whose call begins first in the position (In, a layer or Out); `null` if no call
+    /// begins there. Modules that do not run as often as the position are ignored. Of several calls
+    /// that begin at the same operation, the outermost that also ends in the position is taken or,
+    /// if there is none, the innermost.
     pub begin: Option<String>,
-    /// The innermost module whose call begins at the same operation as that of `begin`; `null`
-    /// without `begin`.
+    /// The innermost module whose call begins at the same operation as the call of the module
+    /// `begin`; `null` if `begin` is `null`.
     pub leaf: Option<String>,
-    /// Number of operations of the position before the call of `begin`; 0 without `begin`.
+    /// Number of operations of the position (In, a layer or Out) that run before the call of the
+    /// module `begin`; 0 if `begin` is `null`.
     pub operations_before: u32,
-    /// The innermost module that was called before the position and is still running when it
-    /// starts; `null` if there is none.
+    /// The innermost module that was called before the position (In, a layer or Out) and is still
+    /// running when the position starts; `null` if there is none.
     pub inside: Option<String>,
-    /// The module whose output is the output of the position; `null` if the position ends inside a
-    /// module.
+    /// The module whose output is the output of the position (In, a layer or Out); `null` if the
+    /// position ends inside a module.
     pub output: Option<String>,
-    /// The Keras layers that the position calls, in execution order: the modules directly below the
-    /// model. Empty for other frameworks.
+    /// The names of the Keras layers (the modules directly below the model) that the position (In,
+    /// a layer or Out) calls, in execution order. Empty for other frameworks.
     pub top: Vec<String>,
 }
 
@@ -123,8 +125,8 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules that begin and end in `run`, the operations of a position (In, a layer or
-    /// Out) in the first of its `runs` runs.
+    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). The position
+    /// runs `runs` times in the forward pass, and `run` has the operations of its first run.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -180,8 +182,8 @@ impl ModuleLayers {
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
-        // The operations in repeated runs of layers. They are left out, because the first run of a
-        // layer tells which modules it calls.
+        // The operations of the second and later runs of layers. They are ignored, because the
+        // first run of a layer shows which modules the layer calls.
         let later: FxHashSet<usize> = self
             .layers
             .iter()

@@ -68,8 +68,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Collects the evidence of a model. If `named`, operations to which the framework gave no name
-    /// are left out.
+    /// Collects parameters, bytes and data flow of the operations of the forward pass. If `named`,
+    /// operations to which the framework gave no name are left out.
     pub fn new(model: &'a Model, named: bool) -> Self {
         let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
@@ -149,8 +149,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // Of several points where equally few bytes are passed on, the last is taken, because an
-        // activation function follows the last parameter of its module.
+        // If the fewest bytes are passed on before several operations, the scope changes at the
+        // last of these operations, because an activation function follows the last parameter of
+        // its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -215,8 +216,8 @@ impl RunSums {
         sums
     }
 
-    /// Returns the bytes, over all tiles, of the variables that these consecutive operations of the
-    /// forward pass are the first to use.
+    /// Returns the bytes, over all tiles, of the variables that are first used by one of
+    /// `operations`, a range of indices into the forward pass.
     pub fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
@@ -257,9 +258,9 @@ mod tests {
 
     #[test]
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
-        // Between the operations that use `a.weight` and `b.weight`, the fewest tensors are passed
-        // on before operations 3 and 4. The last of these points, before operation 4, divides the
-        // scopes.
+        // `crossing` has how many bytes are passed on before each operation. Between the operations
+        // that use `a.weight` (1) and `b.weight` (5), the fewest bytes are passed on before
+        // operations 3 and 4. The scope changes at the later of the two.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let mut used = vec![vec![]; 7];
         used[1].push("a.weight");

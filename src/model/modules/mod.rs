@@ -62,8 +62,8 @@ struct ForwardModules {
     /// parameter.
     has_parameters: Vec<bool>,
     /// The name (empty if unknown) and the first and last liveness step of each operation in
-    /// `forward`, by which layers are named if names of operations show no modules; otherwise
-    /// `None`.
+    /// `forward`, which give names to layers that the flow of data shows; `None` if the names of
+    /// operations show the modules.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
@@ -95,7 +95,7 @@ pub struct ModuleLayer {
 /// called once.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The consecutive nodes of the module tree that make up the run.
+    /// The consecutive nodes of the module tree whose operations make up this run of the layer.
     nodes: Vec<usize>,
     operations: Range<usize>,
 }
@@ -208,10 +208,12 @@ impl ForwardModules {
         }
     }
 
-    /// Builds layers from their runs. `names` computes the names of layers from their paths. Layers
-    /// have equal paths if they are runs of one module, or if their path is only the common
-    /// beginning of several modules' names. In the second case, each layer gets the path of its
-    /// first operation instead.
+    /// Builds layers. Each entry of `layers` has the runs of one layer, that is, of each call of
+    /// its module. `names` computes the names of layers from their paths.
+    ///
+    /// Several layers may have equal paths, because they are runs of one module, or because the
+    /// path is only the common beginning of several modules' names. In the second case, each layer
+    /// gets the path of its first operation instead.
     fn layers(
         &self,
         layers: Vec<Vec<Run>>,
@@ -238,8 +240,8 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the main node of a run of a layer: the module with the most operations, to which
-    /// small neighbouring modules or operations were joined.
+    /// Returns the largest node of one run of a layer: the module with the most operations. The
+    /// other nodes are small neighbouring modules or operations that were joined to it.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -316,8 +318,9 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of the modules with `layers` as layers. `is_released` tells for an operation
-    /// of the forward pass whether it belongs to In or Out although its module is a layer.
+    /// Returns a copy of the modules with `layers` as layers. An operation of the forward pass (an
+    /// index into it) for which `is_released` is true belongs to no layer, but to In or Out (before
+    /// or after all layers), although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -376,8 +379,8 @@ impl ModuleLayers {
         let nodes = (0..tree.nodes.len())
             .filter(|&node| !tree.nodes[node].is_own)
             .map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A module with a single submodule shares a tree node with this submodule, so beginnings of
-        // paths are searched too.
+        // In the module tree, a module with a single submodule shares a node with this submodule,
+        // so the path of the outer module is only found as the beginning of another path.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
@@ -400,10 +403,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns the first operation from `operation` on whose layer is not below the highest layer
-    /// that earlier operations reach, as is that of an embedding that encoder and decoder share.
-    /// Returns `operation` if they reach the last layer. `layers` has the layer of each operation:
-    /// from 1, or 0 for none.
+    /// Returns the first operation at or after `operation` that belongs to the highest layer so far
+    /// or to a later one. For example, a decoder may call an embedding of an earlier layer again,
+    /// and these operations are skipped. Returns `operation` if an earlier operation belongs to the
+    /// last layer, so that no layer follows. `layers` has the layer of each operation: from 1, or 0
+    /// for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

@@ -205,8 +205,8 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // If no operation begins in the middle half of the node's bytes, the cut is nearest to
-            // half of the bytes.
+            // The node is divided into two nodes at `cut`. If no operation begins in the middle
+            // half of the node's bytes, both parts get as equal bytes as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

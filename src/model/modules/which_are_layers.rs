@@ -49,9 +49,10 @@ impl<'a> Lengths<'a> {
     }
 }
 impl ForwardModules {
-    /// Returns the nodes of the module tree that cover the program with the shortest description,
-    /// in program order. Nodes that contain layers ([`containers`](Self::containers)) are always
-    /// divided.
+    /// Returns the nodes of the module tree that become layers, in program order. Together they
+    /// contain each operation once. Of all such choices, theirs has the shortest description
+    /// ([`Lengths`]), except that nodes that contain layers ([`containers`](Self::containers)) are
+    /// always divided, and like siblings are divided alike ([`cut_alike`](Self::cut_alike)).
     pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
@@ -95,7 +96,8 @@ impl ForwardModules {
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
-        // One entry per node of the module tree: the number of its operations in chains of blocks.
+        // One entry per node of the module tree: how many of its operations are in
+        // [chains](Self::is_chain) of similar blocks.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
             let Node { operations, .. } = node;
@@ -122,8 +124,8 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Extends the choice of nodes (`chosen` has one entry per node of the module tree) to all runs
-    /// of the same modules, so that all runs of a module are divided alike.
+    /// Also chooses each node of the module tree that is a run of the same module as a node that is
+    /// already chosen. `chosen` has one entry per node.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
         let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
@@ -203,9 +205,9 @@ impl ForwardModules {
             })
     }
 
-    /// Returns the fewest bytes that are passed on at the end of a module. `at` is the operation
-    /// after the module. The end may also be after further operations without parameters, such as a
-    /// residual addition, so the lowest number there counts.
+    /// Returns the fewest bytes that are passed on to later operations at the end of a module. `at`
+    /// is the operation after the module. Operations without parameters after the module, such as a
+    /// residual addition, may still belong to it, so the end may be before or after any of them.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()
@@ -277,8 +279,9 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Returns the layers of a model whose names show no modules, in program order: the largest
-    /// nodes that have at most 1/[`RUNS`] of all bytes or consist of one operation.
+    /// Returns the layers of a model if the names of its operations show no modules, in program
+    /// order: the largest nodes of the tree that have at most 1/[`RUNS`] of all bytes or consist of
+    /// one operation.
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)

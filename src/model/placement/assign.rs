@@ -11,8 +11,8 @@ use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, as
 use rustc_hash::FxHashMap;
 
 impl Placement {
-    /// Finds the places (In, layers, Out) of all operations, variables and code by the rules of the
-    /// full model.
+    /// Finds the places (In, layers, Out) of all operations, variables and code by [`Rules::Full`],
+    /// which counts all memory that the compiler recorded.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -29,9 +29,10 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // An operation of a layer, In or Out may use a weight, and so may a cast or another
-        // operation of the forward pass. Each weight must stay on one IPU. An operation on every
-        // IPU uses no weight, but advances a state, of which each IPU has its own copy.
+        // A weight binds the operations that use it to one IPU. Only operations of a layer, In or
+        // Out, and other operations of the forward pass, such as a cast, use weights. An operation
+        // on every IPU, such as a random number generator, only uses a state of which each IPU has
+        // its own copy.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -208,8 +209,9 @@ impl<'a> FoundPlaces<'a> {
             .filter(|_| !is_called && is_certain);
         let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // An operation that only copies from or to the host has no place of its own: each of
-            // its programs is at the places of the variables that the program uses.
+            // An operation that only copies from or to the host is at no place (In, a layer or Out)
+            // itself. Each of its programs is at the places whose operations use the program's
+            // variables.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
@@ -237,7 +239,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
             // The profile may list the body of a function, and so its data flow, for only one of
-            // several calls. In another call, the operation before decides the place.
+            // several calls. In another call, an operation has the place of the operation before
+            // it.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -262,9 +265,10 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives one place to an operation that a module calls in each of its runs. Data also flows back to
-/// an earlier layer between two runs of the module, so the flow of data places the operation only
-/// in the first or the last run.
+/// Gives one place (In, a layer or Out) to an operation that a module calls in each of its runs.
+/// Between two runs of the module, data flows back to an earlier layer. So the flow of data
+/// determines the place of the operation only in the first or the last run, and the operation takes
+/// this place in all runs.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
