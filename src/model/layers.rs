@@ -323,11 +323,9 @@ impl Layering {
         if place == 0 {
             return Some(false);
         }
-        let tree = self.tree(model);
-        let calls = tree
-            .calls(&by_name, self.names.len() - 1)
-            .swap_remove(place);
-        let begun = tree
+        let calls = self.module_calls(model).swap_remove(place);
+        let begun = self
+            .tree(model)
             .first_of_module(&calls.leaf.unwrap_or_default(), &WHOLE)
             .layer();
         if place == self.names.len() {

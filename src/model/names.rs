@@ -76,7 +76,7 @@ impl<'a> Namer<'a> {
             pairs: FxHashMap::default(),
             paired_contexts: vec![Vec::new()],
         };
-        for (_, outer, call) in found.walk.paths.all() {
+        for &(outer, call) in &found.walk.paths.nodes {
             let mut contexts = namer.paired_contexts[outer as usize].clone();
             contexts.extend(namer.paired_context(&contexts, call));
             namer.paired_contexts.push(contexts);
@@ -183,43 +183,36 @@ impl<'a> Namer<'a> {
             .rev()
             .find_map(|context| self.pairs[context].get(&uid))
             .unwrap_or(&uid);
-        let first = |layer, field| {
-            self.first_text(named_by, layer, |context| {
-                self.debug_info.text(context, field)
-            })
+        let debug_info = self.debug_info;
+        // Returns the first non-empty name in the debug contexts of one software layer, from the
+        // context with id `named_by` up to the root. PopXL gives names to contexts, and all other
+        // layers have a field for names.
+        let first = |layer, field: Option<ContextField>| {
+            debug_info
+                .chain(named_by)
+                .filter(|&context| debug_info.layer(context) == layer)
+                .filter_map(|context| match field {
+                    Some(field) => debug_info.text(context, field),
+                    None => Some(debug_info.name(context)),
+                })
+                .find(|name| !name.is_empty())
         };
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let of_popxl = |context| Some(self.debug_info.name(context));
                 let call = || {
-                    let context = self.debug_info.position(named_by)?;
-                    let opid = self.debug_info.text(context, ContextField::Opid)?;
+                    let context = debug_info.position(named_by)?;
+                    let opid = debug_info.text(context, ContextField::Opid)?;
                     (op_type(opid) == "Call").then_some("Call")
                 };
-                first(SoftwareLayer::Poptorch, ContextField::OpName)
-                    .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
-                    .or_else(|| self.first_text(named_by, SoftwareLayer::Popxl, of_popxl))
+                first(SoftwareLayer::Poptorch, Some(ContextField::OpName))
+                    .or_else(|| first(SoftwareLayer::Onnx, Some(ContextField::OpName)))
+                    .or_else(|| first(SoftwareLayer::Popxl, None))
                     .or_else(call)
             }
-            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, ContextField::OpName),
-            Some(_) => first(SoftwareLayer::HloInstruction, ContextField::HloName),
+            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, Some(ContextField::OpName)),
+            Some(_) => first(SoftwareLayer::HloInstruction, Some(ContextField::HloName)),
             None => self.poplar_name(named_by, operation),
         }
-    }
-
-    /// Calls `text` for the debug contexts of one software layer, from the context with id
-    /// `named_by` up to the root, and returns its first non-empty result.
-    fn first_text(
-        &self,
-        named_by: u64,
-        layer: SoftwareLayer,
-        text: impl Fn(Position) -> Option<&'a str>,
-    ) -> Option<&'a str> {
-        self.debug_info
-            .chain(named_by)
-            .filter(|&context| self.debug_info.layer(context) == layer)
-            .filter_map(text)
-            .find(|text| !text.is_empty())
     }
 
     fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> Option<&'a str> {

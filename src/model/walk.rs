@@ -8,7 +8,6 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Ordering;
 use std::iter::successors;
 
 /// A call path, as an index into [`CallPaths::nodes`]. The call path of a program is the list of
@@ -24,7 +23,9 @@ pub const EMPTY_PATH: Path = 0;
 /// 1 is the first entry of `nodes`.
 #[derive(Clone, Default)]
 pub struct CallPaths {
-    nodes: Vec<(Path, u32)>,
+    /// One entry per call path (list of Calls), each after its beginnings: the path without its
+    /// innermost Call, and this Call as an index into `Programs::all`.
+    pub nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
@@ -34,23 +35,6 @@ impl CallPaths {
             self.nodes.push((path, call));
             self.nodes.len() as Path
         })
-    }
-
-    fn len(&self) -> Path {
-        self.nodes.len() as Path + 1
-    }
-
-    fn find(&self, path: Path, call: u32) -> Option<Path> {
-        self.longer.get(&(path, call)).copied()
-    }
-
-    /// Iterates over all call paths (lists of Calls) except the empty one, so that each path comes
-    /// after its beginnings. Each item is a path, the path without its innermost Call, and this
-    /// Call as an index into `Programs::all`.
-    pub fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
-        (1..)
-            .zip(&self.nodes)
-            .map(|(path, &(outer, call))| (path, outer, call))
     }
 
     fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
@@ -115,9 +99,9 @@ impl Walk {
             let (path, program) = self.visits[number as usize];
             let times = repeats.get(&program).copied().unwrap_or(1);
             let count = counts[number as usize].saturating_mul(times);
-            let longer = self.paths.find(path, program).unwrap_or(path);
+            let longer = self.paths.longer.get(&(path, program)).unwrap_or(&path);
             let below = below(&programs.all[program as usize]);
-            add(&mut counts, longer, below, count);
+            add(&mut counts, *longer, below, count);
         }
         counts
     }
@@ -222,13 +206,13 @@ impl CallSites {
             ProgramKind::Call(body) => body,
             _ => call,
         };
-        let callers = counts(paths.all().map(|(_, _, call)| function(call)));
+        let callers = counts(paths.nodes.iter().map(|&(_, call)| function(call)));
         let mut sites = Self {
             outermost: vec![None],
             call_of: vec![NO_CALL],
             functions: Vec::new(),
         };
-        for (path, outer, call) in paths.all() {
+        for (path, &(outer, call)) in (1..).zip(&paths.nodes) {
             let function = Some(function(call)).filter(|function| callers[function] > 1);
             let outermost = sites.outermost[outer as usize].or(function.map(|_| path));
             sites.outermost.push(outermost);
@@ -269,7 +253,7 @@ impl StepIndex {
             of_program,
             calls: calls_above(programs, steps, &mut paths),
             paths,
-            walked: walk.len(),
+            walked: walk.nodes.len() as Path + 1,
         }
     }
 
@@ -296,15 +280,16 @@ impl StepIndex {
                 .count()
         };
         let programs = operation.programs.iter();
-        programs
+        let steps: Vec<(usize, u32)> = programs
             .flat_map(|&program| self.of(program))
-            .map(|&step| (shared(step), step, step))
-            .reduce(|one, other| match one.0.cmp(&other.0) {
-                Ordering::Less => other,
-                Ordering::Greater => one,
-                Ordering::Equal => (one.0, one.1.min(other.1), one.2.max(other.2)),
-            })
-            .map(|(_, first, last)| (first, last))
+            .map(|&step| (shared(step), step))
+            .collect();
+        let longest = steps.iter().map(|&(shared, _)| shared).max()?;
+        let own = steps
+            .iter()
+            .filter(|step| step.0 == longest)
+            .map(|step| step.1);
+        Some((own.clone().min()?, own.max()?))
     }
 }
 

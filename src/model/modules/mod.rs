@@ -201,9 +201,9 @@ impl ForwardModules {
     }
 
     fn run(&self, nodes: Vec<usize>) -> Run {
-        let operations = |node: usize| &self.tree.nodes[node].operations;
+        let (first, last) = (nodes[0], nodes[nodes.len() - 1]);
         Run {
-            operations: operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end,
+            operations: self.tree.operations(first).start..self.tree.operations(last).end,
             nodes,
         }
     }
@@ -256,7 +256,7 @@ impl ForwardModules {
     }
 
     fn block(&self, run: &Run) -> &Range<usize> {
-        &self.tree.nodes[self.module(run)].operations
+        self.tree.operations(self.module(run))
     }
 
     /// Returns the module path of a run of a layer. If names of operations show no modules, returns
@@ -378,7 +378,7 @@ impl ModuleLayers {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
             .filter(|&node| !tree.nodes[node].is_own)
-            .map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
+            .map(|node| (tree.path(node).concat(), tree.operations(node).start));
         // In the module tree, a module with a single submodule shares a node with this submodule,
         // so the path of the outer module is only found as the beginning of another path.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {

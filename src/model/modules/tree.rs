@@ -175,6 +175,17 @@ impl Tree {
         }
     }
 
+    /// Returns the operations of a node, as a range of indices into the forward pass.
+    pub fn operations(&self, node: usize) -> &Range<usize> {
+        &self.nodes[node].operations
+    }
+
+    /// Iterates over the child nodes that are modules, in program order.
+    pub fn submodules(&self, node: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let children = self.nodes[node].children.iter().copied();
+        children.filter(|&child| !self.nodes[child].is_own)
+    }
+
     pub fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..

@@ -108,7 +108,7 @@ impl ForwardModules {
                 .copied()
                 .collect();
             let counts = parts.iter().map(|&part| chained[part]);
-            chained[number] = if self.is_chain(node) {
+            chained[number] = if self.is_chain(number) {
                 operations.len()
             } else if self.follow_each_other(&parts) {
                 counts.sum()
@@ -146,34 +146,26 @@ impl ForwardModules {
     /// several times, resembles another block, and uses data of the block before it. Between
     /// blocks, no more bytes are passed on than at an end of the chain, so that no data passes a
     /// block by, as in a residual block.
-    fn is_chain(&self, node: &Node) -> bool {
-        let nodes = &self.tree.nodes;
-        let items: Vec<usize> = node
-            .children
-            .iter()
-            .filter(|&&item| !nodes[item].is_own)
-            .copied()
-            .collect();
-        let run = |item: usize| &nodes[item].operations;
+    fn is_chain(&self, node: usize) -> bool {
+        let items: Vec<usize> = self.tree.submodules(node).collect();
+        let run = |item: usize| self.tree.operations(item);
         let kinds: Vec<_> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
-        let is_block = |(&item, kinds): (&usize, &Vec<u64>)| {
-            !nodes[item].children.is_empty() && kinds.len() < run(item).len()
+        let numbers = 0..items.len();
+        let is_block = |a: usize| {
+            let item = items[a];
+            !self.tree.nodes[item].children.is_empty() && kinds[a].len() < run(item).len()
         };
+        let is_within =
+            |a: usize, b: usize| (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok());
         let is_like = |a: usize, b: usize| {
             let (few, many) = (run(items[a]).len(), run(items[b]).len());
-            let is_within = |a: usize, b: usize| {
-                (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok())
-            };
             a != b && few <= 2 * many && many <= 2 * few && (is_within(a, b) || is_within(b, a))
         };
-        let numbers = 0..items.len();
-        let ends = self.crossing[node.operations.start].max(self.narrowest(node.operations.end));
+        let has_like = |a: usize| numbers.clone().any(|b| is_like(a, b));
+        let ends = self.crossing[run(node).start].max(self.narrowest(run(node).end));
         let is_narrow = |&item: &usize| self.crossing[run(item).start] <= ends;
         items.len() > 1
-            && items.iter().zip(&kinds).all(is_block)
-            && numbers
-                .clone()
-                .all(|a| numbers.clone().any(|b| is_like(a, b)))
+            && numbers.clone().all(|a| is_block(a) && has_like(a))
             && self.follow_each_other(&items)
             && items[1..].iter().all(is_narrow)
     }
@@ -196,12 +188,12 @@ impl ForwardModules {
     /// Returns whether each of `nodes` uses data of the node before it or of operations between the
     /// two; true if the flow of data is unknown.
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
-        let run = |node: usize| &self.tree.nodes[node].operations;
-        let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
+        let mut pairs = nodes.windows(2);
         self.flow.is_empty()
-            || pairs.all(|(run, next)| {
-                self.users(run.start..next.start)
-                    .any(|to| next.contains(&to))
+            || pairs.all(|pair| {
+                let [run, next] = [pair[0], pair[1]].map(|node| self.tree.operations(node));
+                let mut users = self.users(run.start..next.start);
+                users.any(|to| next.contains(&to))
             })
     }
 
@@ -225,12 +217,8 @@ impl ForwardModules {
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let parts = nodes[sibling]
-                .children
-                .iter()
-                .map(|&child| &nodes[child])
-                .filter(|part| !part.is_own);
-            ascending(parts.map(|part| part.component.as_deref()))
+            let parts = self.tree.submodules(sibling);
+            ascending(parts.map(|part| nodes[part].component.as_deref()))
         };
         let is_free =
             |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
@@ -284,7 +272,7 @@ impl ForwardModules {
     /// one operation.
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
-        self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
+        self.undivided(|node| self.sums.bytes(self.tree.operations(node)) > most)
             .into_iter()
             .map(|node| self.run(vec![node]))
             .collect()

@@ -178,15 +178,14 @@ impl<'a> FoundPlaces<'a> {
     /// data, and the reason for them.
     fn operations(&self, sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
-        let mut operations = Vec::new();
-        for number in 0..self.model.operations.len() {
+        let place = |number| {
             let found = self.operation(number, before, sets);
             if sets.only(found.places).is_some() {
                 before = found.places;
             }
-            operations.push(found);
-        }
-        operations
+            found
+        };
+        (0..self.model.operations.len()).map(place).collect()
     }
 
     fn operation(

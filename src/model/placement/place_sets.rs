@@ -139,13 +139,10 @@ impl PlaceSets {
         if a == NOWHERE || a == b {
             return b;
         }
-        if a == EVERYWHERE || self.left.is_none() {
-            return EVERYWHERE;
-        }
         if let Some(&known) = self.unions.get(&(a, b)) {
             return known;
         }
-        let union = self.intern(&ascending([self.places(a), self.places(b)].concat()));
+        let union = self.union_of([a, b]);
         self.unions.insert((a, b), union);
         union
     }
@@ -207,16 +204,12 @@ impl PlaceSets {
             .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
-        let mut ids = FxHashMap::default();
         // If several sets have equal lists of places (In, layers, Out) after the replacement,
-        // [`intern`](Self::intern) finds the first of them.
-        let numbered = (0..).map(PlaceSet).zip(&sets);
-        for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
-            ids.entry(set.clone()).or_insert(id);
-        }
+        // [`intern`](Self::intern) finds the first of them, since the map keeps the last entry.
+        let ids = (0..sets.len() as u32).map(PlaceSet).rev();
         Self {
+            ids: sets.iter().cloned().rev().zip(ids).collect(),
             sets,
-            ids,
             unions: FxHashMap::default(),
             left: self.left,
         }

@@ -2,10 +2,10 @@
 //! because no framework puts a weight on two IPUs.
 
 use super::{LayerNames, PlaceSet, PlaceSets, Positions};
-use crate::model::{Model, SetBytes, ascending};
+use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
 /// (docs/model.md, "Shared weights").
@@ -72,7 +72,7 @@ pub fn ties(
     of_set: &[PlaceSet],
     untied: &Untied,
 ) -> Vec<WeightTie> {
-    let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
+    let mut weights: BTreeMap<&str, (u64, BTreeSet<u32>)> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
         let name = model.label_of(set).weight_name();
         // A variable that only one place (In, a layer or Out) uses does not bind places to one IPU,
@@ -81,23 +81,22 @@ pub fn ties(
         if name.is_empty() || places.len() < 2 {
             continue;
         }
-        let tie = weights.entry(name).or_insert_with(|| WeightTie {
-            weight: name.to_string(),
-            is_untied: match untied {
-                Untied::Nothing => false,
-                Untied::Weights(names) => names.iter().any(|other| other == name),
-                Untied::All => true,
-            },
-            ..WeightTie::default()
-        });
-        tie.bytes += bytes;
-        tie.places.extend_from_slice(places);
+        let (all_bytes, all_places) = weights.entry(name).or_default();
+        *all_bytes += bytes;
+        all_places.extend(places);
     }
-    let with_places = |tie: WeightTie| WeightTie {
-        places: ascending(tie.places).into(),
-        ..tie
+    let tie = |(name, (bytes, places)): (&str, (u64, BTreeSet<u32>))| WeightTie {
+        weight: name.to_string(),
+        bytes,
+        places: places.into_iter().collect(),
+        is_untied: match untied {
+            Untied::Nothing => false,
+            Untied::Weights(names) => names.iter().any(|other| other == name),
+            Untied::All => true,
+        },
+        ..WeightTie::default()
     };
-    let mut ties: Vec<WeightTie> = weights.into_values().map(with_places).collect();
+    let mut ties: Vec<WeightTie> = weights.into_iter().map(tie).collect();
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }

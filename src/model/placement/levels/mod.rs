@@ -337,6 +337,10 @@ impl<'a> Levels<'a> {
     /// nor variables give one.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
+            let uses_stash_of_in = || {
+                let mut stash = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
+                stash.any(|found| found == Reach::At(0))
+            };
             self.found[node] = match (self.before[node], self.after[node]) {
                 // A sum of gradients is at the level (In, a layer or Out) where the last of the
                 // summed gradients is made.
@@ -344,7 +348,7 @@ impl<'a> Levels<'a> {
                 // If data flows from a node of the backward pass only to In (the operations before
                 // the first layer), the node is in In too if it uses tensors that the forward pass
                 // of In stashed.
-                (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
+                (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
                 // If no data flows from a layer or Out to a node of the backward pass, the node
                 // begins the backward pass: that of Out (the operations after the last layer), or
                 // that of a head that uses the output of an earlier layer.
@@ -413,10 +417,8 @@ impl<'a> Levels<'a> {
     /// must be made or used at `level` in the forward pass, unless the forward pass does not use
     /// it.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
-        let is_elsewhere = |found| match found {
-            Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
-            _ => false,
-        };
+        let is_elsewhere =
+            |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
             // If the node belongs to the forward pass, it is itself among these users. It has no
@@ -425,13 +427,6 @@ impl<'a> Levels<'a> {
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
-    }
-
-    /// Returns whether a node of the data flow uses variables that the forward pass of In (the
-    /// operations before the first layer) makes or uses.
-    fn uses_stash_of_in(&self, node: usize) -> bool {
-        let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
-        found.any(|found| found == Reach::At(0))
     }
 
     /// Returns whether `node` sums gradients: it uses only variables that the backward pass makes
