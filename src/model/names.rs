@@ -44,7 +44,7 @@ pub fn name_all(
         operation.is_tensor = tensors.contains(&operation.group);
     }
     let with_pairs = all
-        .filter(|operation| !operation.context.is_anonymous)
+        .filter(|operation| !operation.is_anonymous)
         .map(|operation| operation.path)
         .filter(|&path| !namer.paired_contexts[path as usize].is_empty());
     Ok((operations, with_pairs.collect()))
@@ -120,10 +120,10 @@ impl<'a> Namer<'a> {
     }
 
     fn operation(&self, operation: &UnnamedOperation) -> Operation {
-        let context = operation.context.position;
+        let context = operation.context;
         let text = |field| self.debug_info.text(context, field);
         let (instance, tensor) = (text(ContextField::InstanceId), text(ContextField::TensorId));
-        let name = if operation.context.is_anonymous {
+        let name = if operation.is_anonymous {
             ""
         } else {
             self.context_name(operation).unwrap_or("")
@@ -142,7 +142,7 @@ impl<'a> Namer<'a> {
                 .replace('.', "/")
                 .into(),
             is_tensor: is_plain && tensor.is_some(),
-            is_anonymous: operation.context.is_anonymous,
+            is_anonymous: operation.is_anonymous,
             is_backward,
             is_update,
             pass: Pass::default(),
@@ -177,7 +177,7 @@ impl<'a> Namer<'a> {
     /// operation in an outlined function has the name of the operation that it replaced, which the
     /// innermost Call with such a record tells.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
-        let uid = self.debug_info.id(operation.context.position);
+        let uid = self.debug_info.id(operation.context);
         let named_by = *self.paired_contexts[operation.path as usize]
             .iter()
             .rev()

@@ -178,7 +178,7 @@ impl Recording {
             found
                 .operations
                 .iter()
-                .filter_map(move |own| debug_info.text(own.context.position, field))
+                .filter_map(move |own| debug_info.text(own.context, field))
         };
         let names = || labels.iter().map(Label::weight_name);
         // An operation that runs in both passes shows recomputation, unless the compiler made it:
@@ -221,7 +221,7 @@ pub fn disagreement(
         .iter()
         .zip(operations)
         .filter(|(found, operation)| {
-            let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
+            let kind = debug_info.text(found.context, ContextField::RecomputeType);
             operation.is_backward && !operation.is_nested && kind.is_some()
         });
     let (_, Operation { name, .. }) = again.next()?;

@@ -113,7 +113,7 @@ impl UseSets {
     /// Iterates over all use sets (sets of operation groups) except the empty one, smaller sets
     /// before the sets that extend them. Each item is a set, the smaller set that it extends, and
     /// the operation group that it adds.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> {
         (0..self.nodes.len() as u32)
             .zip(&self.nodes)
             .skip(1)
@@ -133,7 +133,7 @@ impl UseSets {
 
     /// Iterates over the operation groups (operations with one debug context) that use the
     /// variables of the use set `set`, in descending order.
-    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
             .map(|set| self.nodes[set as usize].1)

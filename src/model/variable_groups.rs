@@ -203,7 +203,7 @@ impl VariableGroups {
 
     /// Iterates over the groups of variables on a tile, ascending by equivalence class, then by use
     /// set (the operation groups that use a variable).
-    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
+    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
         let group = |&TileUse { number, bytes }: &TileUse| {
             let VariableUse { class, set, .. } = self.uses[number as usize];
             VariableGroup { class, set, bytes }

@@ -37,7 +37,7 @@ impl CallPaths {
         })
     }
 
-    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> {
         let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
         successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }

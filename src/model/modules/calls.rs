@@ -57,9 +57,11 @@ impl Calls {
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
         // A module outside the path of its caller, such as a shared embedding, is recognised only
         // where its parameters are first used. Later calls of the module are found by its name.
-        let owners = paths.iter().filter_map(|path| path.elsewhere);
-        let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
-        let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
+        let owners: FxHashMap<&str, &str> = paths
+            .iter()
+            .filter_map(|path| path.elsewhere)
+            .map(|owner| (owner.rsplit('.').next().unwrap_or(owner), owner))
+            .collect();
         for path in paths {
             let mut called = Vec::with_capacity(path.ends.len());
             for (depth, &end) in (1..).zip(&path.ends) {
@@ -77,7 +79,7 @@ impl Calls {
                 }
                 called.push(number);
             }
-            let before = calls.of_operations.last().map_or(&[][..], |before| before);
+            let before = calls.at(calls.of_operations.len().checked_sub(1));
             for &module in &called[shared(before, &called)..] {
                 calls.runs[module] += 1;
             }

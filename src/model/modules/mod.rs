@@ -101,7 +101,7 @@ struct Run {
 }
 
 impl ModuleLayer {
-    fn operations(&self) -> impl Iterator<Item = usize> + '_ {
+    fn operations(&self) -> impl Iterator<Item = usize> {
         self.runs.iter().flat_map(|run| run.operations.clone())
     }
 }

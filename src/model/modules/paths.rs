@@ -268,19 +268,17 @@ fn running<'a>(
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    let mut last: Option<(usize, usize)> = None;
+    // The last operation with a known path: its path and its scope, and how many modules of the
+    // scope call all operations since then.
+    let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
-        let scope = || modules(scopes[number]);
-        last = match last {
-            _ if aligned[number].is_some() => Some((number, usize::MAX)),
-            Some((other, count)) => {
-                Some((other, count.min(shared(modules(scopes[other]), scope()))))
-            }
-            None => None,
-        };
-        let own = last.filter(|&(_, count)| count == scope().count());
-        paths[number] =
-            own.and_then(|(other, count)| Some(aligned[other].as_ref()?.path_of(count)));
+        let scope = scopes[number];
+        if let Some(own) = &aligned[number] {
+            last = Some((own, scope, usize::MAX));
+        } else if let Some((known, other, count)) = &mut last {
+            *count = (*count).min(shared(modules(other), modules(scope)));
+            paths[number] = (*count == modules(scope).count()).then(|| known.path_of(*count));
+        }
     }
     paths
 }
@@ -358,12 +356,10 @@ fn aligned_path<'a>(
     let mut text = text.to_string();
     let mut ends = known.ends.to_vec();
     let aligned = ends.len();
-    let mut rest = modules(scope).skip(aligned).peekable();
-    let mut certain = aligned;
+    let rest = modules(scope).skip(aligned);
     let is_item = known.is_item || lists.get(&*text) == Some(&true);
-    if is_item && rest.peek().is_some_and(|part| is_number(part)) {
-        certain += 1;
-    }
+    let has_item = is_item && rest.clone().next().is_some_and(is_number);
+    let mut certain = aligned + usize::from(has_item);
     if !known.has_parts_of_others {
         let others = modules(scope).skip(certain);
         certain += others.take_while(|module| !is_number(module)).count();

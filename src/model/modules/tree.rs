@@ -129,20 +129,19 @@ impl Tree {
     /// operation with a shorter path, such as an addition after all submodules, becomes a node
     /// without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
-        let mut runs: Vec<Node> = Vec::new();
-        for operation in operations {
-            let component = self.paths[operation].get(depth);
-            match runs.last_mut() {
-                Some(run) if component.is_some() && run.component.as_ref() == component => {
-                    run.operations.end = operation + 1;
+        let mut end = operations.start;
+        let is_alike =
+            |a: &Vec<Box<str>>, b: &Vec<Box<str>>| a.len() > depth && a.get(depth) == b.get(depth);
+        self.paths[operations]
+            .chunk_by(is_alike)
+            .map(|run| {
+                end += run.len();
+                Node {
+                    component: run[0].get(depth).cloned(),
+                    ..Node::new(end - run.len()..end)
                 }
-                _ => runs.push(Node {
-                    component: component.cloned(),
-                    ..Node::new(operation..operation + 1)
-                }),
-            }
-        }
-        runs
+            })
+            .collect()
     }
 
     /// Returns how many of `runs` belong to one call of a module that is called several times in
@@ -192,8 +191,8 @@ impl Tree {
         } = &self.nodes[node];
         self.paths[operations.clone()]
             .iter()
-            .find(|path| path.len() >= *depth)
-            .map_or(&[], |path| &path[..*depth])
+            .find_map(|path| path.get(..*depth))
+            .unwrap_or_default()
     }
 }
 

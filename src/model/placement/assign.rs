@@ -2,7 +2,7 @@
 //! full model or of the classic model. The classic model places only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
-use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
+use super::variables::{VariablePlaces, isolated, of_users};
 use super::{
     EVERYWHERE, IN, NOWHERE, OperationPlace, PassPlaces, PlaceSet, PlaceSets, Placement,
     PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, weights,
@@ -38,7 +38,7 @@ impl Placement {
             Reason::Variables => operation.pass == Pass::Forward,
             _ => true,
         };
-        let tied = of_users(model, &operations, &mut sets, uses_weight);
+        let (_, tied) = of_users(model, &operations, &mut sets, uses_weight);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
@@ -96,11 +96,9 @@ impl Placement {
             },
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
-        let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let counted = of_users(model, &operations, &mut sets, |_, reason| {
-            reason != Reason::Pseudo
-        });
-        let sharing = of_sets(model, &of_group, &mut sets);
+        let (of_group, sharing) = of_users(model, &operations, &mut sets, |_, _| true);
+        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
+        let (_, counted) = of_users(model, &operations, &mut sets, is_layered);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Classic,

@@ -154,10 +154,9 @@ impl Positions {
     /// Returns the name of a place (In, a layer or Out). In and Out have different names even if
     /// they share a position because both run on the first IPU.
     pub fn name_of_place(&self, place: u32) -> &str {
-        match self.of_place(place) {
-            0 if self.out_is_first() && place == 0 => "In",
-            0 if self.out_is_first() => "Out",
-            position => self.name(position),
+        match place {
+            0 => "In",
+            place => (self.layers.get(place as usize - 1)).map_or("Out", String::as_str),
         }
     }
 

@@ -49,12 +49,12 @@ impl<'a> VariablePlaces<'a> {
         bytes: &'a [SetBytes],
         sets: &mut PlaceSets,
     ) -> Self {
-        let of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
+        let (of_group, counted) = of_users(model, operations, sets, |_, _| true);
         let mut found = Self {
             model,
             layering,
             bytes,
-            counted: of_sets(model, &of_group, sets),
+            counted,
             by_touch: vec![false; model.use_sets.len()],
             is_reaching: model.groups_of_any(operations.iter().map(OperationPlace::is_open)),
             of_group,
@@ -223,7 +223,7 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the places (In, layers, Out) of each use set (variables that the same operation groups
 /// use): the union of the places of its groups, which `of_group` has.
-pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     model.use_sets.fold(NOWHERE, |places, group| {
         sets.union(places, of_group[group as usize])
     })
@@ -237,31 +237,18 @@ pub fn of_users(
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
     is_wanted: impl Fn(&Operation, Reason) -> bool,
-) -> Vec<PlaceSet> {
-    let of_wanted = |(operation, own): (&Operation, &OperationPlace)| {
-        if is_wanted(operation, own.reason) {
-            own.places
-        } else {
-            NOWHERE
-        }
-    };
-    let places = model.operations.iter().zip(operations).map(of_wanted);
-    let of_group = places_of_groups(model, places, sets);
-    of_sets(model, &of_group, sets)
-}
-
-/// Returns the places (In, layers, Out) of each operation group (operations with one debug
-/// context): the union of the places of its operations.
-pub fn places_of_groups(
-    model: &Model,
-    places: impl IntoIterator<Item = PlaceSet>,
-    sets: &mut PlaceSets,
-) -> Vec<PlaceSet> {
+) -> (Vec<PlaceSet>, Vec<PlaceSet>) {
     let mut of_group = vec![Vec::new(); model.operation_groups.len()];
-    for (operation, places) in model.operations.iter().zip(places) {
-        of_group[operation.group as usize].push(places);
+    for (operation, own) in model.operations.iter().zip(operations) {
+        if is_wanted(operation, own.reason) {
+            of_group[operation.group as usize].push(own.places);
+        }
     }
-    of_group.into_iter().map(|all| sets.union_of(all)).collect()
+    let of_group: Vec<PlaceSet> = (of_group.into_iter())
+        .map(|all| sets.union_of(all))
+        .collect();
+    let of_set = of_sets(model, &of_group, sets);
+    (of_group, of_set)
 }
 
 /// Returns one entry per operation group (operations with one debug context): whether no other
@@ -311,10 +298,11 @@ impl PassPlaces {
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let mut in_pass = |is_wanted: fn(Pass) -> bool| {
-            of_users(model, operations, &mut sets, |operation, reason| {
+            let (_, of_set) = of_users(model, operations, &mut sets, |operation, reason| {
                 let streams = model.operation_groups[operation.group as usize].only_streams();
                 reason.is_own() && !streams && is_wanted(operation.pass)
-            })
+            });
+            of_set
         };
         let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
         let backward = in_pass(|pass| pass != Pass::Forward);

@@ -143,7 +143,7 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
+    fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> {
         let edges = &self.model.flow.edges;
         self.incoming[node].iter().map(|&edge| &edges[edge])
     }
@@ -159,13 +159,13 @@ impl<'a> Levels<'a> {
         self.phases[node] == Phase::Forward
     }
 
-    fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn producers(&self, node: usize) -> impl Iterator<Item = usize> {
         let from = self.inputs(node).map(|edge| edge.from);
         from.filter(|&from| from != NO_NODE)
             .map(|from| from as usize)
     }
 
-    fn consumers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn consumers(&self, node: usize) -> impl Iterator<Item = usize> {
         self.outgoing(node)
             .iter()
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
@@ -255,13 +255,13 @@ impl<'a> Levels<'a> {
         }
     }
 
-    fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
+    fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> {
         self.parameters[node]
             .iter()
             .map(|&parameter| self.parameter_found[parameter])
     }
 
-    fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
+    fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> {
         ends(edge)
             .filter(|&node| self.is_forward(node))
             .map(|node| self.found[node])
@@ -469,7 +469,7 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
     by_node
 }
 
-fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
+fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> {
     edge.to
         .iter()
         .chain([&edge.from])

@@ -137,7 +137,7 @@ impl Levels<'_> {
     /// Iterates over the nodes (steps of an operation) after `node` that use the same gradients,
     /// because `node` may change the gradients in place. Single numbers, such as the scale of all
     /// gradients, are left out.
-    fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn later_users(&self, node: usize) -> impl Iterator<Item = usize> {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
         let is_late = |from: u32| from != NO_NODE && !self.is_forward(from as usize);
