@@ -180,12 +180,11 @@ fn recorded(
     if let Some(executed) = cycles.executed.as_ref()
         && has_any(&executed.by_program)
     {
-        let runs = executed.runs;
-        return Some((
-            CycleSource::Executed { runs },
-            executed.by_program.clone(),
-            executed.without_program,
-        ));
+        let source = CycleSource::Executed {
+            runs: executed.runs,
+        };
+        let by_program = executed.by_program.clone();
+        return Some((source, by_program, executed.without_program));
     }
     let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
     // The compiler's estimate is for one execution of a compute set or exchange. Other programs
@@ -256,10 +255,9 @@ impl OperationCycles {
             later,
         };
         let (operation, cluster) = by;
-        if operation == NO_OPERATION {
-            return self.unexplained.add(added);
-        }
-        self.by_operation[operation as usize].add(added);
+        // [`NO_OPERATION`] is not in the list.
+        let of_operation = self.by_operation.get_mut(operation as usize);
+        of_operation.unwrap_or(&mut self.unexplained).add(added);
         if cluster != NO_CLUSTER {
             self.by_cluster.entry(by).or_default().add(added);
         }

@@ -92,6 +92,10 @@ impl ProfileLookup {
             *known = max_count.max(*known);
         }
         let (bytes, classes) = (&self.variables.bytes, &self.variables.classes);
+        let keep_largest = |positions: &mut Vec<u32>, max_count: usize| {
+            positions.sort_by_key(|&position| Reverse(bytes[position as usize]));
+            positions.truncate(max_count);
+        };
         for (position, &tile) in self.variables.tiles.iter().enumerate() {
             let Some(&mut (max_count @ 1.., ref mut largest)) = by_tile.get_mut(usize::from(tile))
             else {
@@ -108,11 +112,11 @@ impl ProfileLookup {
             }
             largest.push(position as u32);
             if largest.len().is_multiple_of(max_count) {
-                self.keep_largest(largest, max_count);
+                keep_largest(largest, max_count);
             }
         }
         let sorted = |(max_count, mut list): (usize, Vec<u32>)| {
-            self.keep_largest(&mut list, max_count);
+            keep_largest(&mut list, max_count);
             list
         };
         TileLists {
@@ -148,11 +152,6 @@ impl ProfileLookup {
             lookup: self,
             by_position: positions.into_iter().zip(names).collect(),
         })
-    }
-
-    fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
-        positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
-        positions.truncate(max_count);
     }
 }
 

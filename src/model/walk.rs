@@ -244,17 +244,36 @@ pub struct StepIndex {
 
 impl StepIndex {
     pub fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
-        let mut of_program = vec![Vec::new(); programs.all.len()];
-        for (index, step) in (0..).zip(steps) {
-            of_program[step.program as usize].push(index);
-        }
-        let mut paths = walk.clone();
-        Self {
-            of_program,
-            calls: calls_above(programs, steps, &mut paths),
-            paths,
+        const UNKNOWN: Path = Path::MAX;
+        let mut index = Self {
+            of_program: vec![Vec::new(); programs.all.len()],
+            calls: vec![UNKNOWN; steps.len()],
+            paths: walk.clone(),
             walked: walk.nodes.len() as Path + 1,
+        };
+        let parent_of = |step: usize| Some(steps[step].parent? as usize);
+        let mut open = Vec::new();
+        for start in 0..steps.len() {
+            index.of_program[steps[start].program as usize].push(start as u32);
+            // The call path of a step is that of its parent, so parents come first. If the parents
+            // of a step form a circle, the path ends where the circle closes.
+            let mut next = Some(start);
+            while let Some(step) = next.filter(|&step| index.calls[step] == UNKNOWN) {
+                index.calls[step] = EMPTY_PATH;
+                open.push(step);
+                next = parent_of(step);
+            }
+            while let Some(step) = open.pop() {
+                if let Some(parent) = parent_of(step) {
+                    let (path, program) = (index.calls[parent], steps[parent].program);
+                    index.calls[step] = match programs.all[program as usize].kind {
+                        ProgramKind::Call(_) => index.paths.push(path, program),
+                        _ => path,
+                    };
+                }
+            }
         }
+        index
     }
 
     pub fn of(&self, program: u32) -> &[u32] {
@@ -291,32 +310,4 @@ impl StepIndex {
             .map(|step| step.1);
         Some((own.clone().min()?, own.max()?))
     }
-}
-
-/// Returns the call path of each liveness step, found by following the parents of the step. New
-/// call paths are added to `paths`. If the parents of a step form a circle, the path ends where the
-/// circle closes.
-fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
-    const UNKNOWN: Path = Path::MAX;
-    let mut calls = vec![UNKNOWN; steps.len()];
-    let mut open = Vec::new();
-    for start in 0..steps.len() {
-        let parent_of = |step: usize| Some(steps[step].parent? as usize);
-        let mut next = Some(start);
-        while let Some(step) = next.filter(|&step| calls[step] == UNKNOWN) {
-            calls[step] = EMPTY_PATH;
-            open.push(step);
-            next = parent_of(step);
-        }
-        while let Some(step) = open.pop() {
-            if let Some(parent) = parent_of(step) {
-                let program = steps[parent].program;
-                calls[step] = match programs.all[program as usize].kind {
-                    ProgramKind::Call(_) => paths.push(calls[parent], program),
-                    _ => calls[parent],
-                };
-            }
-        }
-    }
-    calls
 }

@@ -39,7 +39,7 @@ pub struct ModuleCalls {
 /// The modules that are being called while each operation of the forward pass runs. They are
 /// innermost last, and tell where a split belongs in the model's code.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub struct Calls {
     of_operations: Vec<Vec<usize>>,
     /// One entry per module: its path in the model's code; empty if names do not show this path for
     /// certain.
@@ -52,7 +52,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
+    pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
         // A module outside the path of its caller, such as a shared embedding, is recognised only
@@ -170,7 +170,7 @@ impl Calls {
 
 impl ModuleLayers {
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
-    pub(crate) fn has_module(&self, path: &str) -> bool {
+    pub fn has_module(&self, path: &str) -> bool {
         let path = path.replace('/', ".");
         self.modules.calls.paths.iter().any(|known| {
             let below = known.strip_prefix(&path);
@@ -181,7 +181,7 @@ impl ModuleLayers {
     /// Returns the modules that each position calls. Position 0 (In) has the operations before the
     /// layers, and position `count + 1` (Out) those after the layers. `layers` has the layer of
     /// each operation: from 1 to `count`, or 0 for none.
-    pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
+    pub fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
         // The operations of the second and later runs of layers. They are ignored, because the

@@ -47,18 +47,11 @@ impl ModuleLayers {
     /// has the layer of each operation (from 1, or 0 for none). Operations between two of `layers`
     /// are added to the earlier layer.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
-        let own = self
-            .layers
-            .iter()
-            .map(|layer| layer.runs[0].operations.clone())
-            .collect();
-        let others = self
-            .runs_of(layers)
-            .into_iter()
-            .map(|(_, run)| run)
-            .collect();
+        let own = self.layers.iter();
+        let own = own.map(|layer| layer.runs[0].operations.clone());
+        let others = self.runs_of(layers).into_iter().map(|(_, run)| run);
         let sums = &self.modules.sums;
-        [own, others].map(|runs: Vec<Range<usize>>| {
+        [own.collect(), others.collect()].map(|runs: Vec<Range<usize>>| {
             let lengths = Lengths::new(sums, runs.iter());
             Description {
                 length: runs.iter().map(|run| lengths.of(run)).sum(),

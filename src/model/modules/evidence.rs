@@ -194,10 +194,10 @@ pub struct RunSums {
 }
 
 impl RunSums {
-    pub fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new(bytes: &[u64], types: &[&str]) -> Self {
         let mut sums = Self {
             bytes: vec![0],
-            types: types.map(hash).collect(),
+            types: types.iter().map(hash).collect(),
         };
         for &bytes in bytes {
             sums.bytes.push(sums.all_bytes().saturating_add(bytes));

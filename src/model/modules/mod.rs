@@ -149,7 +149,7 @@ impl ForwardModules {
         let parameters =
             parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
-            sums: RunSums::new(&evidence.bytes, types.into_iter()),
+            sums: RunSums::new(&evidence.bytes, &types),
             calls,
             flow: evidence.flow,
             crossing: evidence.crossing,
@@ -166,7 +166,7 @@ impl ForwardModules {
     /// little data flows.
     fn by_flow(operations: &[Operation], evidence: Evidence<'_>) -> Self {
         let forward = evidence.forward;
-        let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
+        let sums = RunSums::new(&evidence.bytes, &vec![""; forward.len()]);
         let name_and_steps = |&number: &usize| {
             let operation = &operations[number];
             let name = if operation.is_named() {
@@ -209,16 +209,13 @@ impl ForwardModules {
     }
 
     /// Builds layers. Each entry of `layers` has the runs of one layer, that is, of each call of
-    /// its module. `names` computes the names of layers from their paths.
+    /// its module. If `divided` is a layer, `layers` are its parts, whose names begin with its
+    /// name.
     ///
     /// Several layers may have equal paths, because they are runs of one module, or because the
     /// path is only the common beginning of several modules' names. In the second case, each layer
     /// gets the path of its first operation instead.
-    fn layers(
-        &self,
-        layers: Vec<Vec<Run>>,
-        names: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Vec<ModuleLayer> {
+    fn layers(&self, layers: Vec<Vec<Run>>, divided: Option<&ModuleLayer>) -> Vec<ModuleLayer> {
         // One entry per layer: the path of its module, and the path of the first operation of this
         // module.
         let both = |runs: &Vec<Run>| {
@@ -232,7 +229,12 @@ impl ForwardModules {
             .into_iter()
             .map(|(path, first)| if firsts[&path] > 1 { first } else { path })
             .collect();
-        names(&paths)
+        let names = match divided {
+            Some(divided) => names::of_parts(&divided.name, &divided.path, &paths),
+            None if self.without_modules.is_some() => names::numbered(paths.clone()),
+            None => names::names(&paths),
+        };
+        names
             .into_iter()
             .zip(paths)
             .zip(layers)
@@ -301,15 +303,13 @@ impl ModuleLayers {
     }
 
     fn of(modules: ForwardModules) -> Self {
-        let (runs, names): (_, fn(&[String]) -> _) = match modules.without_modules {
-            _ if modules.forward.is_empty() => (Vec::new(), names::names),
-            Some(_) => (modules.of_few_bytes(), |paths| {
-                names::numbered(paths.to_vec())
-            }),
-            None => (modules.with_own(modules.cover()), names::names),
+        let runs = match modules.without_modules {
+            _ if modules.forward.is_empty() => Vec::new(),
+            Some(_) => modules.of_few_bytes(),
+            None => modules.with_own(modules.cover()),
         };
         let layers = runs.into_iter().map(|run| vec![run]).collect();
-        let layers = modules.layers(layers, names);
+        let layers = modules.layers(layers, None);
         Self {
             modules: Arc::new(modules),
             layers: Vec::new(),
@@ -349,9 +349,8 @@ impl ModuleLayers {
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }
-        let names = |paths: &[String]| names::of_parts(&divided.name, &divided.path, paths);
         let mut layers = self.layers.clone();
-        layers.splice(layer..=layer, self.modules.layers(parts, names));
+        layers.splice(layer..=layer, self.modules.layers(parts, Some(divided)));
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
@@ -384,9 +383,11 @@ impl ModuleLayers {
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
-            let ends: Vec<usize> = ends.chain([path.len()]).collect();
-            ends.into_iter()
-                .map(move |end| (path[..end].to_owned(), at))
+            let beginnings: Vec<String> = ends.map(|end| path[..end].to_owned()).collect();
+            beginnings
+                .into_iter()
+                .chain([path])
+                .map(move |path| (path, at))
         });
         let mut seen = FxHashSet::default();
         let (paths, firsts): (Vec<String>, Vec<usize>) = nodes

@@ -1,7 +1,7 @@
 //! Joins the runs of a module that runs several times, such as for a prompt and for each token
 //! after it, into one layer (docs/model.md, "Layers from modules").
 
-use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
+use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,7 @@ impl ModuleLayers {
                 .extend_from_slice(&layer.runs);
         }
         let layers = joined.into_values().collect();
-        self.with_layers(self.modules.layers(layers, names::names), |_| false)
+        self.with_layers(self.modules.layers(layers, None), |_| false)
     }
 
     pub fn run_several_times(&self) -> bool {

@@ -83,7 +83,7 @@ impl Tree {
         };
         let number = self.nodes.len();
         self.nodes.push(node);
-        if runs.iter().any(|run| run.component.is_some()) {
+        if runs.iter().any(|run| !run.is_own) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
                 runs.chunks(period)
@@ -97,19 +97,8 @@ impl Tree {
     }
 
     fn add_all(&mut self, runs: &[Node], depth: usize) -> Vec<usize> {
-        runs.iter()
-            .map(|run| {
-                if run.component.is_some() {
-                    return self.add(run.clone(), depth + 1);
-                }
-                self.nodes.push(Node {
-                    depth,
-                    is_own: true,
-                    ..run.clone()
-                });
-                self.nodes.len() - 1
-            })
-            .collect()
+        let add = |run: &Node| self.add(run.clone(), depth + usize::from(!run.is_own));
+        runs.iter().map(add).collect()
     }
 
     /// Adds a node for one call of a module that is called several times in succession. `runs` are
@@ -136,8 +125,10 @@ impl Tree {
             .chunk_by(is_alike)
             .map(|run| {
                 end += run.len();
+                let component = run[0].get(depth).cloned();
                 Node {
-                    component: run[0].get(depth).cloned(),
+                    is_own: component.is_none(),
+                    component,
                     ..Node::new(end - run.len()..end)
                 }
             })

@@ -100,13 +100,9 @@ impl ForwardModules {
         // [chains](Self::is_chain) of similar blocks.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
-            let Node { operations, .. } = node;
-            let parts: Vec<usize> = node
-                .children
-                .iter()
-                .filter(|&&child| chained[child] > 0)
-                .copied()
-                .collect();
+            let operations = &node.operations;
+            let mut parts = node.children.clone();
+            parts.retain(|&child| chained[child] > 0);
             let counts = parts.iter().map(|&part| chained[part]);
             chained[number] = if self.is_chain(number) {
                 operations.len()
@@ -127,16 +123,13 @@ impl ForwardModules {
     /// Also chooses each node of the module tree that is a run of the same module as a node that is
     /// already chosen. `chosen` has one entry per node.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
-        let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
-        let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
-        let nodes = self.tree.nodes.iter();
-        let paths: FxHashSet<_> = nodes
-            .zip(&chosen)
-            .filter(|(node, is_chosen)| **is_chosen && is_run(node))
-            .map(|(node, _)| path(node))
-            .collect();
-        for (node, is_chosen) in self.tree.nodes.iter().zip(&mut chosen) {
-            *is_chosen |= is_run(node) && paths.contains(path(node));
+        let nodes = &self.tree.nodes;
+        let mut runs: Vec<usize> = (0..nodes.len()).collect();
+        runs.retain(|&run| nodes[run].component.is_some() && !nodes[run].children.is_empty());
+        let chosen_runs = runs.iter().filter(|&&run| chosen[run]);
+        let paths: FxHashSet<_> = chosen_runs.map(|&run| self.tree.path(run)).collect();
+        for run in runs {
+            chosen[run] |= paths.contains(self.tree.path(run));
         }
         chosen
     }

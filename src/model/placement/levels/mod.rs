@@ -276,9 +276,18 @@ impl<'a> Levels<'a> {
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
+            // Such a parameter may be the weight of an embedding that encoder and decoder share.
+            let shares_with_in = || {
+                let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
+                let shared = &self.parameters[node];
+                let mut users = shared
+                    .iter()
+                    .flat_map(|&own| &self.model.flow.parameters[own].1);
+                users.any(|&user| is_in(user as usize))
+            };
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
-                (None, Some(_)) if self.shares_with_in(node) => Reach::At(0),
+                (None, Some(_)) if shares_with_in() => Reach::At(0),
                 // A node before all layers whose results only the first layer uses, such as a mask,
                 // is in In.
                 (None, Some(1)) => Reach::At(0),
@@ -320,17 +329,6 @@ impl<'a> Levels<'a> {
             called[node] = next;
         }
         called
-    }
-
-    /// Returns whether `node` of the data flow uses a parameter that the forward pass also uses in
-    /// In (before the first layer), such as the weight of an embedding that encoder and decoder
-    /// share.
-    fn shares_with_in(&self, node: usize) -> bool {
-        let mut users = self.parameters[node]
-            .iter()
-            .flat_map(|&own| &self.model.flow.parameters[own].1);
-        let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
-        users.any(|&user| is_in(user as usize))
     }
 
     /// Finds the levels (In, a layer or Out) of nodes in the backward pass to which neither names
