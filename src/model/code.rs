@@ -167,8 +167,8 @@ pub struct ProgramCluster {
     pub code: GroupCode,
 }
 
-/// Marks a program that belongs to no cluster, because all programs of its operation group use
-/// variables with the same users (operation groups).
+/// Stands for the cluster of a program whose operation group has no clusters, because all programs
+/// of the group use variables of the same use sets (the operation groups that use a variable).
 pub const NO_CLUSTER: u32 = u32::MAX;
 
 /// Divides the programs of each operation group into clusters of programs that use variables of the

@@ -180,12 +180,11 @@ fn recorded(
     if let Some(executed) = cycles.executed.as_ref()
         && has_any(&executed.by_program)
     {
-        let runs = executed.runs;
-        return Some((
-            CycleSource::Executed { runs },
-            executed.by_program.clone(),
-            executed.without_program,
-        ));
+        let source = CycleSource::Executed {
+            runs: executed.runs,
+        };
+        let by_program = executed.by_program.clone();
+        return Some((source, by_program, executed.without_program));
     }
     let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
     // The compiler's estimate is for one execution of a compute set or exchange. Other programs
@@ -256,10 +255,9 @@ impl OperationCycles {
             later,
         };
         let (operation, cluster) = by;
-        if operation == NO_OPERATION {
-            return self.unexplained.add(added);
-        }
-        self.by_operation[operation as usize].add(added);
+        // [`NO_OPERATION`] is not in the list.
+        let of_operation = self.by_operation.get_mut(operation as usize);
+        of_operation.unwrap_or(&mut self.unexplained).add(added);
         if cluster != NO_CLUSTER {
             self.by_cluster.entry(by).or_default().add(added);
         }
@@ -366,8 +364,9 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the liveness step at which the backward passes of all layers have ended: the last
-    /// step of the backward operations that have cycles and a place of their own.
+    /// Returns the last liveness step of the backward passes of all layers. Operations without
+    /// cycles are ignored, and so are operations that belong to no layer, In or Out, such as a norm
+    /// of all gradients. Returns `None` if no operation remains.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         self.operations
             .iter()
@@ -426,8 +425,9 @@ impl LayerSums {
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
-                // If Out runs on the first IPU, In and Out share position 0, but `by_pass` has them
-                // as separate places, by which their shares of the cycles are found.
+                // If Out (the operations after the last layer) runs on the first IPU, it shares
+                // position 0 with In (the operations before the first layer). Only `by_pass` has In
+                // and Out as separate places, so it tells which share of the cycles belongs to Out.
                 let out = placement.positions.len() as u32;
                 let places = placement.by_pass.sets.places(set);
                 let count = |place| u64::from(places.contains(&place));
@@ -440,9 +440,9 @@ impl LayerSums {
         }
     }
 
-    /// Returns the mean cycles of one run of the program: divides all sums by the number of
-    /// measured runs, rounding up, and adds the cycles that belong to no operation. As the sums are
-    /// cumulative over the passes, rounding never makes one pass longer than all passes.
+    /// Divides all sums of cycles by the number of measured runs of the program, rounding up, and
+    /// adds the cycles that belong to no operation. Each entry of [`PassSums`] includes the cycles
+    /// of the passes before it, so the rounded cycles of the passes add up to the rounded total.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

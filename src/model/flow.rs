@@ -188,10 +188,12 @@ impl FlowUses {
 }
 
 /// Returns the edges of the data flow (from a writer of variables to the later users) for one live
-/// range of variables. `users` has all uses in this range, ascending by step. The first user is the
-/// producer, unless it copies from or to the host. A later destination of an exchange is a further
-/// producer, and the users after it depend on both producers. The number with each edge is the cost
-/// of finding it, which the caller bounds.
+/// range of variables. `users` has all uses in this range, ascending by step.
+///
+/// The first user writes the variables, unless it copies from or to the host. A later user also
+/// writes them if they are the destination of its exchange. There is one edge for each writer, to
+/// all users after the writer. The number with each edge is how many entries of `users` were read
+/// to find it, by which the caller bounds the work.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()

@@ -9,8 +9,8 @@ pub enum Named {
     Layer(usize),
     /// The name may stand for any of several layers, given by their indices.
     Ambiguous(Vec<usize>),
-    /// The name stands for a part of the layer with this index, and no division of layers makes a
-    /// layer begin with this part.
+    /// The name stands for a module inside the layer with this index, and dividing the layer into
+    /// its submodules gives no layer that begins with this module.
     Inside(usize),
     /// The name stands for no layer of the model.
     Unknown,

@@ -14,7 +14,8 @@ pub enum Note {
     Name,
     /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
-    /// The inputs of the operation contain exactly one layer, which is its layer.
+    /// The names of the operation's inputs have exactly one distinct match of the layer regex,
+    /// which gives the layer.
     InputNames,
     /// The operation is a Call whose name and inputs contain no layer; it has the layer of the
     /// operation that follows it.
@@ -22,8 +23,8 @@ pub enum Note {
     /// The inputs of the operation match the regex for inputs of the first layer, so it belongs to
     /// the first layer.
     InputsRegexLayer0,
-    /// The operation has no layer, because its inputs contain this number of layers: none or
-    /// several.
+    /// The operation has no layer, because its name does not give one, and the names of its inputs
+    /// have this number of distinct matches of the layer regex (none or several).
     InputLayers(usize),
 }
 
@@ -66,71 +67,47 @@ pub fn assign(
     layer_regex: &Regex,
     options: &LayerOptions,
 ) -> (Vec<u32>, Vec<Note>, Vec<CaptureGroups>) {
-    // Map from capture groups to the number of their layer. Layers are numbered in the order of
-    // their first operations.
-    let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
-    let mut number = |groups: CaptureGroups| {
-        let next = found.len() as u32 + 1;
-        *found.entry(groups).or_insert(next)
-    };
     let own_layer = |operation: &Operation| {
         if operation.is_tensor {
-            return (NO_LAYER, Note::TensorFilter);
+            return (None, Note::TensorFilter);
         }
         if let Some(groups) = only(matches(layer_regex, &operation.name)) {
-            return (number(groups), Note::Name);
+            return (Some(groups), Note::Name);
         }
         let in_inputs = matches(layer_regex, &operation.inputs);
-        let count = in_inputs.len();
-        if let Some(groups) = only(in_inputs) {
-            return (number(groups), Note::InputNames);
-        }
-        let note = if count == 0 && operation.name.starts_with("Call") {
-            Note::FollowingOperation
-        } else if options.inputs_regex.is_match(&operation.inputs) {
-            Note::InputsRegexLayer0
-        } else {
-            Note::InputLayers(count)
+        let note = match in_inputs.len() {
+            1 => Note::InputNames,
+            0 if operation.name.starts_with("Call") => Note::FollowingOperation,
+            _ if options.inputs_regex.is_match(&operation.inputs) => Note::InputsRegexLayer0,
+            count => Note::InputLayers(count),
         };
-        (NO_LAYER, note)
+        (only(in_inputs), note)
     };
-    let (mut layers, notes): (Vec<u32>, Vec<Note>) = operations.iter().map(own_layer).unzip();
-    let names = in_order(found, &mut layers, &notes, options.order);
-    (layers, notes, names)
-}
-
-/// Renumbers the layers of operations in the required `order`. Also gives a layer to each operation
-/// whose note (the rule for its layer) is that it has the layer of the following operation, or the
-/// first layer. Returns the capture groups of each layer in the new order.
-fn in_order(
-    found: FxHashMap<CaptureGroups, u32>,
-    layers: &mut [u32],
-    notes: &[Note],
-    order: LayerOrder,
-) -> Vec<CaptureGroups> {
-    let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
-    match order {
-        LayerOrder::Steps => ordered.sort_by_key(|&(_, number)| number),
-        LayerOrder::Natural => ordered.sort_by(|(a, _), (b, _)| {
+    let (found, notes): (Vec<Option<CaptureGroups>>, Vec<Note>) =
+        operations.iter().map(own_layer).unzip();
+    let mut seen = FxHashSet::default();
+    let mut names: Vec<&CaptureGroups> = found.iter().flatten().collect();
+    names.retain(|groups| seen.insert(*groups));
+    if let LayerOrder::Natural = options.order {
+        names.sort_by(|a, b| {
             alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
-        }),
+        });
     }
-    let mut renumbered = vec![NO_LAYER; ordered.len() + 1];
-    for (position, (_, number)) in (1..).zip(&ordered) {
-        renumbered[*number as usize] = position;
-    }
+    let numbers: FxHashMap<&CaptureGroups, u32> = names.iter().copied().zip(1..).collect();
+    let mut layers = vec![NO_LAYER; operations.len()];
     let mut following = NO_LAYER;
-    for (layer, note) in layers.iter_mut().zip(notes).rev() {
-        *layer = match note {
+    for (at, note) in notes.iter().enumerate().rev() {
+        layers[at] = match note {
             Note::FollowingOperation => following,
-            Note::InputsRegexLayer0 => u32::from(!ordered.is_empty()),
-            _ => renumbered[*layer as usize],
+            Note::InputsRegexLayer0 => u32::from(!names.is_empty()),
+            _ => found[at].as_ref().map_or(NO_LAYER, |own| numbers[own]),
         };
         if *note != Note::TensorFilter {
-            following = *layer;
+            following = layers[at];
         }
     }
-    ordered.into_iter().map(|(groups, _)| groups).collect()
+    let names = names.into_iter().cloned().collect();
+    (layers, notes, names)
 }
 
 /// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the

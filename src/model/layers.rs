@@ -28,8 +28,9 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names given by the user that stand for modules or operations that are not layers. The index
-    /// in [`Named::Layer`] or [`Named::Inside`] is that of an operation here, not of a layer.
+    /// Names given by the user that are neither names nor paths of layers. The
+    /// index in [`Named::Layer`] or [`Named::Inside`] is that of the operation at which the named
+    /// module begins, among all operations of the model.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -37,8 +38,8 @@ pub struct Layering {
 /// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text contains a layer, because the caller gave the layer of each operation and names do
-    /// not contain the layers.
+    /// The caller gave the layer of each operation ([`Layering::of`]), so no layer can be found in
+    /// a text.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
@@ -258,8 +259,8 @@ impl Layering {
         [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
-    /// Returns a layering whose layers are `modules`, in which the names given by the user stand
-    /// for the same operations as before.
+    /// Returns a layering whose layers are `modules`. Names given by the user still stand for the
+    /// same operations as in `self`.
     fn with_modules(self, operations: &[Operation], modules: ModuleLayers) -> Self {
         Self {
             named: self.named,
@@ -267,9 +268,11 @@ impl Layering {
         }
     }
 
-    /// Iterates over the texts given by the user that are neither names nor paths of layers. Each
-    /// comes with the place that it stands for, or that contains the part it stands for: 0 for In,
-    /// the index of a layer, or the number of names for Out.
+    /// Iterates over the names given by the user that are neither names nor paths of layers. Each
+    /// comes with the place at which the named module begins ([`Named::Layer`]) or in which it lies
+    /// ([`Named::Inside`]): 0 for In (the operations before the first layer), the index of a layer
+    /// in [`names`](Self::names), or the length of [`names`](Self::names) for Out (the operations
+    /// after the last layer).
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {
@@ -278,8 +281,9 @@ impl Layering {
         })
     }
 
-    /// Returns the place of an operation in the order of the program: 0 for In, the index of a
-    /// layer, or the number of names for Out. `layers` has the layer in the name of each operation.
+    /// Returns the place of an operation, as [`named_places`](Self::named_places) does. An
+    /// operation without a layer is in In if it comes before the first operation with a layer, and
+    /// otherwise in Out. `layers` has the layer in the name of each operation.
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {
@@ -309,20 +313,19 @@ impl Layering {
         layers
     }
 
-    /// Returns whether a layer, or the first module that begins in a layer or in Out, begins with
-    /// `operation`. The result is false for operations in In, and `None` for operations in Out
-    /// before its first module.
+    /// Returns whether `operation` is the first operation of a layer, or of the first module that
+    /// begins in a layer or in Out (the operations after the last layer). The result is false for
+    /// operations in In (those before the first layer), and `None` for operations in Out before the
+    /// first module that begins there.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
         if place == 0 {
             return Some(false);
         }
-        let tree = self.tree(model);
-        let calls = tree
-            .calls(&by_name, self.names.len() - 1)
-            .swap_remove(place);
-        let begun = tree
+        let calls = self.module_calls(model).swap_remove(place);
+        let begun = self
+            .tree(model)
             .first_of_module(&calls.leaf.unwrap_or_default(), &WHOLE)
             .layer();
         if place == self.names.len() {
@@ -442,8 +445,9 @@ pub struct LayerOptions {
     pub inputs_regex: Regex,
     /// The order in which layers from a regex are numbered; modules keep the order of the program.
     pub order: LayerOrder,
-    /// The text between the capture groups of the layer regex in the name of a layer: a dot, or
-    /// nothing in the classic memory model, as in the original tool.
+    /// The text between the capture groups of the layer regex in the name of a layer: a dot in the
+    /// full memory model. In the classic memory model, it is empty, because the original tool joins
+    /// capture groups without a separator.
     pub separator: &'static str,
 }
 

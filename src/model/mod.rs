@@ -262,8 +262,8 @@ impl Model {
         (0u32..)
             .zip(bytes)
             .map(|(set, bytes)| (set, bytes.parameters))
-            .filter(move |&(set, parameters)| parameters > 0 && reads[set as usize])
             .filter(move |&(set, parameters)| match self.label_of(set).kind {
+                _ if parameters == 0 || !reads[set as usize] => false,
                 kind if has_kinds => kind == TensorKind::Variable,
                 TensorKind::Constant => false,
                 _ => match updates[set as usize] {

@@ -44,7 +44,7 @@ pub fn name_all(
         operation.is_tensor = tensors.contains(&operation.group);
     }
     let with_pairs = all
-        .filter(|operation| !operation.context.is_anonymous)
+        .filter(|operation| !operation.is_anonymous)
         .map(|operation| operation.path)
         .filter(|&path| !namer.paired_contexts[path as usize].is_empty());
     Ok((operations, with_pairs.collect()))
@@ -76,7 +76,7 @@ impl<'a> Namer<'a> {
             pairs: FxHashMap::default(),
             paired_contexts: vec![Vec::new()],
         };
-        for (_, outer, call) in found.walk.paths.all() {
+        for &(outer, call) in &found.walk.paths.nodes {
             let mut contexts = namer.paired_contexts[outer as usize].clone();
             contexts.extend(namer.paired_context(&contexts, call));
             namer.paired_contexts.push(contexts);
@@ -86,8 +86,8 @@ impl<'a> Namer<'a> {
 
     /// Finds the debug context that records which operations were replaced by the operations in the
     /// body of `call`: the first context with such records from the Call's context to the root. A
-    /// Call inside an outlined function may be a copy without records; then the contexts of the
-    /// enclosing Calls, in `enclosing`, tell which context its context replaced.
+    /// Call inside an outlined function may be a copy without records. Then the records of the
+    /// enclosing Calls, whose contexts are in `enclosing`, name the context of the original Call.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -120,10 +120,10 @@ impl<'a> Namer<'a> {
     }
 
     fn operation(&self, operation: &UnnamedOperation) -> Operation {
-        let context = operation.context.position;
+        let context = operation.context;
         let text = |field| self.debug_info.text(context, field);
         let (instance, tensor) = (text(ContextField::InstanceId), text(ContextField::TensorId));
-        let name = if operation.context.is_anonymous {
+        let name = if operation.is_anonymous {
             ""
         } else {
             self.context_name(operation).unwrap_or("")
@@ -142,7 +142,7 @@ impl<'a> Namer<'a> {
                 .replace('.', "/")
                 .into(),
             is_tensor: is_plain && tensor.is_some(),
-            is_anonymous: operation.context.is_anonymous,
+            is_anonymous: operation.is_anonymous,
             is_backward,
             is_update,
             pass: Pass::default(),
@@ -177,49 +177,42 @@ impl<'a> Namer<'a> {
     /// operation in an outlined function has the name of the operation that it replaced, which the
     /// innermost Call with such a record tells.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
-        let uid = self.debug_info.id(operation.context.position);
+        let uid = self.debug_info.id(operation.context);
         let named_by = *self.paired_contexts[operation.path as usize]
             .iter()
             .rev()
             .find_map(|context| self.pairs[context].get(&uid))
             .unwrap_or(&uid);
-        let first = |layer, field| {
-            self.first_text(named_by, layer, |context| {
-                self.debug_info.text(context, field)
-            })
+        let debug_info = self.debug_info;
+        // Returns the first non-empty name in the debug contexts of one software layer, from the
+        // context with id `named_by` up to the root. PopXL gives names to contexts, and all other
+        // layers have a field for names.
+        let first = |layer, field: Option<ContextField>| {
+            debug_info
+                .chain(named_by)
+                .filter(|&context| debug_info.layer(context) == layer)
+                .filter_map(|context| match field {
+                    Some(field) => debug_info.text(context, field),
+                    None => Some(debug_info.name(context)),
+                })
+                .find(|name| !name.is_empty())
         };
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let of_popxl = |context| Some(self.debug_info.name(context));
                 let call = || {
-                    let context = self.debug_info.position(named_by)?;
-                    let opid = self.debug_info.text(context, ContextField::Opid)?;
+                    let context = debug_info.position(named_by)?;
+                    let opid = debug_info.text(context, ContextField::Opid)?;
                     (op_type(opid) == "Call").then_some("Call")
                 };
-                first(SoftwareLayer::Poptorch, ContextField::OpName)
-                    .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
-                    .or_else(|| self.first_text(named_by, SoftwareLayer::Popxl, of_popxl))
+                first(SoftwareLayer::Poptorch, Some(ContextField::OpName))
+                    .or_else(|| first(SoftwareLayer::Onnx, Some(ContextField::OpName)))
+                    .or_else(|| first(SoftwareLayer::Popxl, None))
                     .or_else(call)
             }
-            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, ContextField::OpName),
-            Some(_) => first(SoftwareLayer::HloInstruction, ContextField::HloName),
+            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, Some(ContextField::OpName)),
+            Some(_) => first(SoftwareLayer::HloInstruction, Some(ContextField::HloName)),
             None => self.poplar_name(named_by, operation),
         }
-    }
-
-    /// Calls `text` for the debug contexts of one software layer, from the context with id
-    /// `named_by` up to the root, and returns its first non-empty result.
-    fn first_text(
-        &self,
-        named_by: u64,
-        layer: SoftwareLayer,
-        text: impl Fn(Position) -> Option<&'a str>,
-    ) -> Option<&'a str> {
-        self.debug_info
-            .chain(named_by)
-            .filter(|&context| self.debug_info.layer(context) == layer)
-            .filter_map(text)
-            .find(|text| !text.is_empty())
     }
 
     fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> Option<&'a str> {

@@ -84,18 +84,6 @@ impl fmt::Display for Pass {
     }
 }
 
-/// The debug context of the operation that a program belongs to (docs/model.md, "Contexts and
-/// names").
-#[derive(Clone, Copy)]
-pub struct OperationContext {
-    /// Position of the debug context in [`DebugInfo`]. The id of the context identifies the
-    /// operation.
-    pub position: Position,
-    /// Whether the compiler made the operation, so that no debug context of the framework gives it
-    /// a name.
-    pub is_anonymous: bool,
-}
-
 /// Returns the software layer whose debug contexts define the operations: the first of PopART, XLA
 /// and HLO that occurs in any context. Returns `None` for plain Poplar, where none of the three
 /// occurs.
@@ -109,14 +97,15 @@ pub fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Returns the debug context of the operation that a program belongs to; `None` if the program's
+/// Returns the debug context of the operation that a program belongs to (docs/model.md, "Contexts
+/// and names"), and whether the compiler made the operation. The result is `None` if the program's
 /// `debug_id` is 0 (no context) or missing in `debug.cbor`. `layer` is the software layer that
 /// defines operations.
 fn operation_context(
     debug_info: &DebugInfo,
     layer: Option<SoftwareLayer>,
     debug_id: u64,
-) -> Option<OperationContext> {
+) -> Option<(Position, bool)> {
     let chain = || debug_info.chain(debug_id);
     let of_layer = |wanted| move |&p: &Position| debug_info.layer(p) == wanted;
     let named = match layer {
@@ -126,10 +115,7 @@ fn operation_context(
             .last()
             .or_else(|| chain().next()),
     };
-    Some(OperationContext {
-        position: named.or_else(|| chain().last())?,
-        is_anonymous: named.is_none(),
-    })
+    Some((named.or_else(|| chain().last())?, named.is_none()))
 }
 
 /// All operations before they get names, and the walk over the program tree that found them.
@@ -150,7 +136,12 @@ pub const NO_OPERATION: u32 = u32::MAX;
 /// and by their debug context.
 pub struct UnnamedOperation {
     pub path: Path,
-    pub context: OperationContext,
+    /// Position of the operation's debug context in [`DebugInfo`]. The id of the context identifies
+    /// the operation.
+    pub context: Position,
+    /// Whether the compiler made the operation, so that no debug context of the framework gives it
+    /// a name.
+    pub is_anonymous: bool,
     pub group: u32,
     /// The distinct programs of the operation, as indices into `Programs::all`, in the order of the
     /// walk over the program tree.
@@ -182,21 +173,21 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let operation_of = |&(path, program): &(Path, u32)| {
         let debug_id = programs.all[program as usize].debug_id;
-        let context = *contexts
+        let found = *contexts
             .entry(debug_id)
             .or_insert_with(|| operation_context(debug_info, layer, debug_id));
-        let Some(context) = context else {
+        let Some((context, is_anonymous)) = found else {
             return NO_OPERATION;
         };
-        let position = context.position;
-        let index = *by_key.entry((path, position)).or_insert_with(|| {
+        let index = *by_key.entry((path, context)).or_insert_with(|| {
             let index = operations.len() as u32;
             operations.push(UnnamedOperation {
                 path,
                 context,
-                group: *by_context.entry(position).or_insert_with(|| {
+                is_anonymous,
+                group: *by_context.entry(context).or_insert_with(|| {
                     groups.push(UnnamedGroup {
-                        uid: debug_info.id(position),
+                        uid: debug_info.id(context),
                         first: index,
                         programs: Vec::new(),
                     });

@@ -17,8 +17,8 @@ use rustc_hash::FxHashSet;
 /// no backward pass: `None` is returned and all operations are in the forward pass.
 pub fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
-    // Operations in functions that are called several times are left out, because they run at
-    // several places in the program.
+    // An operation in a function that is called several times runs at several places in the
+    // program, so it does not show where the backward pass starts.
     let single: Vec<&Operation> = operations
         .iter()
         .filter(|own| !own.is_nested || calls[&own.group] == 1)
@@ -48,9 +48,9 @@ pub fn find(operations: &mut [Operation]) -> Option<u32> {
     Some(backward_start)
 }
 
-/// Removes the mark of an update from operations in a scope, such as `update_block`, that also runs
+/// Sets `is_update` to false for operations in a scope, such as `update_block`, that also runs
 /// before the backward pass. No weight is updated before the backward pass, so the scope is a
-/// module that is only named like an update.
+/// module whose name only looks like that of an update.
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     let scope =
         |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
@@ -82,25 +82,26 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 }
 
 /// Marks operations that update weights and sets their pass, unless names already mark some
-/// operations as updates. An update meets the four conditions below. Variables with fewer bytes
-/// than a tensor (`Model::min_tensor_bytes`) may violate the last two conditions, unless the
-/// operation is marked as backward:
+/// operations as updates. An update meets four conditions:
 /// - The operation begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Of the variables that the operation uses, only parameters are live after its last step.
+///
+/// The last two conditions ignore results and variables with few bytes (`Model::min_tensor_bytes`),
+/// such as the scale of all gradients, unless the operation is marked as backward.
 pub fn mark_updates(model: &mut Model, backward_start: u32) {
     if model.operations.iter().any(|operation| operation.is_update) {
         return;
     }
-    let found = Uses::of_groups(model, backward_start);
+    let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // A backward operation may compute gradients that are single numbers, so small variables
-        // are no exception if an operation is marked as backward.
+        // A gradient may be a single number, so if an operation is marked as backward, small
+        // variables are not ignored.
         let tolerated = if operation.is_backward { 1 } else { number };
-        if found[operation.group as usize].are_of_update(tolerated) {
+        if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
             operation.is_backward = false;
             operation.pass = Pass::Update;
@@ -127,8 +128,8 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let (groups, sets) = (&model.operation_groups, &model.use_sets);
     let number = model.min_tensor_bytes();
     let updates = |start| -> Vec<bool> {
-        let uses = Uses::of_groups(model, start).into_iter();
-        uses.map(|uses| uses.are_of_update(number)).collect()
+        let needed = needed_tolerance(model, start).into_iter();
+        needed.map(|needed| needed < number).collect()
     };
     let without_results = updates(0);
     let first_reads = sets.fold(u32::MAX, |first, group| {
@@ -181,8 +182,8 @@ struct Uses {
     /// Whether the operation group uses a parameter, such as a weight, that is not a gradient
     /// accumulator.
     has_parameter: bool,
-    /// Whether the operation group uses a gradient accumulator, or a variable that is not a
-    /// parameter and that another operation group uses too, as a gradient is.
+    /// Whether the operation group uses a gradient accumulator, or a variable that may be a
+    /// gradient: one that is not a parameter and that another operation group uses too.
     has_other: bool,
     /// Bytes, over all tiles, of the variables that the operation group uses and that are live
     /// after its last step. Parameters do not count.
@@ -193,66 +194,64 @@ struct Uses {
     from_forward: u64,
 }
 
-impl Uses {
-    /// Returns whether an operation group with these variables updates a parameter. Fewer than
-    /// `tolerated` bytes may be live after the group, and fewer than `tolerated` bytes may come
-    /// from the forward pass.
-    fn are_of_update(&self, tolerated: u64) -> bool {
-        let is_last = self.outliving < tolerated && self.from_forward < tolerated;
-        self.has_parameter && self.has_other && is_last
-    }
-
-    /// Returns the properties of the variables that each operation group uses. They are zero or
-    /// false for groups that cannot be updates, because they begin before the backward pass, run no
-    /// vertices, or copy from or to the host.
-    fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
-        let (groups, sets) = (&model.operation_groups, &model.use_sets);
-        let last_steps: Vec<Option<u32>> = groups
+/// Returns one entry per operation group. A group updates a parameter if fewer than some tolerated
+/// number of bytes are live after the group, and fewer come from the forward pass. The entry is the
+/// larger of the two numbers, or `u64::MAX` for groups that cannot be updates: they begin before the
+/// backward pass, run no vertices, copy from or to the host, or do not use both a parameter and a
+/// variable that may be a gradient.
+fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
+    let (groups, sets) = (&model.operation_groups, &model.use_sets);
+    let last_steps: Vec<Option<u32>> = groups
+        .iter()
+        .map(|group| {
+            let (first, last) = group.window?;
+            let may_be =
+                first >= backward_start && group.computes() && group.host_copies.is_empty();
+            may_be.then_some(last)
+        })
+        .collect();
+    let mut found = vec![Uses::default(); groups.len()];
+    let mut left = limits::ENTRIES;
+    for &VariableUse { class, set, bytes } in model.variables.uses() {
+        let ranges = model.classes.ranges(class);
+        let Some(&(_, end)) = ranges.last() else {
+            continue;
+        };
+        let is_from_forward = ranges
             .iter()
-            .map(|group| {
-                let (first, last) = group.window?;
-                let may_be =
-                    first >= backward_start && group.computes() && group.host_copies.is_empty();
-                may_be.then_some(last)
-            })
-            .collect();
-        let mut found = vec![Self::default(); groups.len()];
-        let mut left = limits::ENTRIES;
-        for &VariableUse { class, set, bytes } in model.variables.uses() {
-            let ranges = model.classes.ranges(class);
-            let Some(&(_, end)) = ranges.last() else {
+            .any(|&(from, to)| from < backward_start && to > backward_start);
+        let is_parameter = model.is_parameter(class, set);
+        let is_accumulator = model.label_of(set).is_accumulator();
+        let is_of_others = sets.groups(set).nth(1).is_some();
+        for group in sets.groups(set) {
+            // The users of variables exceed [`limits::ENTRIES`] only in a profile that was made to
+            // take long to analyse. Then no operation counts as an update.
+            if left == 0 {
+                return vec![u64::MAX; groups.len()];
+            }
+            left -= 1;
+            let Some(last) = last_steps[group as usize] else {
                 continue;
             };
-            let is_from_forward = ranges
-                .iter()
-                .any(|&(from, to)| from < backward_start && to > backward_start);
-            let is_parameter = model.is_parameter(class, set);
-            let is_accumulator = model.label_of(set).is_accumulator();
-            let is_of_others = sets.groups(set).nth(1).is_some();
-            for group in sets.groups(set) {
-                // Only a profile that was made to take long to analyse has so many users of
-                // variables that this limit is exceeded. No operation in such a profile counts as
-                // an update.
-                let Some(rest) = left.checked_sub(1) else {
-                    return vec![Self::default(); groups.len()];
-                };
-                left = rest;
-                let Some(last) = last_steps[group as usize] else {
-                    continue;
-                };
-                let uses = &mut found[group as usize];
-                uses.has_parameter |= is_parameter && !is_accumulator;
-                uses.has_other |= is_accumulator || !is_parameter && is_of_others;
-                if !is_parameter && end > last + 1 {
-                    uses.outliving = uses.outliving.saturating_add(bytes);
-                }
-                if !is_parameter && is_from_forward {
-                    uses.from_forward = uses.from_forward.saturating_add(bytes);
-                }
+            let uses = &mut found[group as usize];
+            uses.has_parameter |= is_parameter && !is_accumulator;
+            uses.has_other |= is_accumulator || !is_parameter && is_of_others;
+            if !is_parameter && end > last + 1 {
+                uses.outliving = uses.outliving.saturating_add(bytes);
+            }
+            if !is_parameter && is_from_forward {
+                uses.from_forward = uses.from_forward.saturating_add(bytes);
             }
         }
-        found
     }
+    let needed = |uses: Uses| {
+        let may_be = uses.has_parameter && uses.has_other;
+        may_be.then(|| uses.outliving.max(uses.from_forward))
+    };
+    let needed = found
+        .into_iter()
+        .map(|uses| needed(uses).unwrap_or(u64::MAX));
+    needed.collect()
 }
 
 #[cfg(test)]

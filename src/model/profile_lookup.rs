@@ -92,13 +92,17 @@ impl ProfileLookup {
             *known = max_count.max(*known);
         }
         let (bytes, classes) = (&self.variables.bytes, &self.variables.classes);
+        let keep_largest = |positions: &mut Vec<u32>, max_count: usize| {
+            positions.sort_by_key(|&position| Reverse(bytes[position as usize]));
+            positions.truncate(max_count);
+        };
         for (position, &tile) in self.variables.tiles.iter().enumerate() {
             let Some(&mut (max_count @ 1.., ref mut largest)) = by_tile.get_mut(usize::from(tile))
             else {
                 continue;
             };
-            // The list of a tile is sorted whenever its length is a multiple of `max_count`, which
-            // leaves the `max_count` largest variables so far. Variables found later follow
+            // Whenever the length of a tile's list is a multiple of `max_count`, the list is sorted
+            // and cut to its `max_count` largest variables. Variables found later are appended
             // unsorted. A variable that is not larger than the last sorted one is skipped.
             let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
             if largest.get(max_count - 1).is_some_and(is_too_small)
@@ -108,11 +112,11 @@ impl ProfileLookup {
             }
             largest.push(position as u32);
             if largest.len().is_multiple_of(max_count) {
-                self.keep_largest(largest, max_count);
+                keep_largest(largest, max_count);
             }
         }
         let sorted = |(max_count, mut list): (usize, Vec<u32>)| {
-            self.keep_largest(&mut list, max_count);
+            keep_largest(&mut list, max_count);
             list
         };
         TileLists {
@@ -148,11 +152,6 @@ impl ProfileLookup {
             lookup: self,
             by_position: positions.into_iter().zip(names).collect(),
         })
-    }
-
-    fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
-        positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
-        positions.truncate(max_count);
     }
 }
 

@@ -19,7 +19,7 @@ pub enum TensorKind {
     Variable,
     /// The tensor is a constant, which never changes.
     Constant,
-    /// The tensor is of any other kind, such as an activation.
+    /// The tensor is neither a weight nor a constant, but for example an activation.
     Other,
 }
 
@@ -178,11 +178,11 @@ impl Recording {
             found
                 .operations
                 .iter()
-                .filter_map(move |own| debug_info.text(own.context.position, field))
+                .filter_map(move |own| debug_info.text(own.context, field))
         };
         let names = || labels.iter().map(Label::weight_name);
-        // Operations that the compiler made may run in both passes even without recomputation, so
-        // they are ignored.
+        // An operation that runs in both passes shows recomputation, unless the compiler made it:
+        // such operations may run in both passes even without recomputation.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
@@ -221,7 +221,7 @@ pub fn disagreement(
         .iter()
         .zip(operations)
         .filter(|(found, operation)| {
-            let kind = debug_info.text(found.context.position, ContextField::RecomputeType);
+            let kind = debug_info.text(found.context, ContextField::RecomputeType);
             operation.is_backward && !operation.is_nested && kind.is_some()
         });
     let (_, Operation { name, .. }) = again.next()?;

@@ -11,10 +11,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Divides use sets (the operation groups that use each variable) so that all variables of a set
-/// have the same label and the same partner ([`UseSets::partner`]), that is, a variable whose
-/// places they may take. The last parameter, which has the use set of each variable and all use
-/// sets, is updated. Returns the new use sets of the variables of each compute set and memory
-/// region.
+/// have the same label (the framework's name of the tensor) and the same partner, such as the
+/// weight of an optimizer's moment ([`UseSets::partner`]). The last parameter, which has the use
+/// set of each variable and all use sets, is updated. Returns the new use sets of the variables of
+/// each compute set and memory region.
 pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -26,7 +26,8 @@ pub fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // A variable that no operation uses is in every stage, so its label does not matter.
+            // A variable that no operation uses is in every stage, whatever its name is, so it
+            // needs no label.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         });
     let labels = labels.collect();
@@ -50,10 +51,11 @@ pub fn refine(
     use_set_index
 }
 
-/// Moves variables with the same use set and the same value (a label, or the use set of a partner)
-/// to a new use set with the same operation groups. Each entry of `values` is a variable and its
-/// value. `mark` gets the label of the old set and the value, and returns the label and the partner
-/// of the new set.
+/// Moves some variables to new use sets (the operation groups that use a variable) with the same
+/// groups. Each entry of `values` is a variable and a value: a label (name of a tensor), or the use
+/// set of a partner. Variables with the same old set and the same value get the same new set.
+/// `mark` returns the label and the partner of the new set, from the label of the old set and the
+/// value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -74,8 +76,9 @@ fn split_sets(
 /// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// A compute set is taken to work on the whole model if the variables that other operations compute
-/// with too have at least this many use sets. A compute set of a layer mostly uses fewer.
+/// A compute set is taken to work on the whole model if it uses variables of at least this many use
+/// sets (the operation groups that use a variable) with which other operations compute too. A
+/// compute set of a layer mostly uses fewer.
 const MIN_PARTNERS: usize = 8;
 
 /// An operation is taken to work on the whole model, with one compute set for each weight, if it
@@ -101,8 +104,8 @@ impl Pairing<'_> {
     /// use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let programs = &self.profile.programs;
-        // Each compute set, with the number of compute sets of its operation: an operation with
-        // many of them may work on the whole model.
+        // Each compute set, with the number of compute sets of its operation. If this number is
+        // large ([`MIN_COMPUTE_SETS`]), the operation may work on the whole model.
         let mut compute_sets: Vec<(u32, usize)> = Vec::new();
         for group in groups {
             let own = group
@@ -119,8 +122,8 @@ impl Pairing<'_> {
             .collect();
         pairs.par_sort_unstable();
         pairs.dedup();
-        // A norm may have different partners in several compute sets. Such a variable belongs to no
-        // single weight, so it gets no partner.
+        // A variable that has different partners in several compute sets, such as a norm of all
+        // gradients, belongs to no single weight, so it gets no partner.
         pairs
             .chunk_by(|a, b| a.0 == b.0)
             .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
@@ -128,8 +131,9 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds the partners of the variables of a program with which no other operation computes.
-    /// `compute_sets` is the number of compute sets of the program's operation.
+    /// Finds partners for the variables of a compute set with which no other operation computes,
+    /// such as the weights of an optimizer's moments. `compute_sets` is the number of compute sets
+    /// of the operation that runs `program`.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -170,10 +174,11 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds partners for the variables of a program with which no other operation computes.
-    /// Candidates are the program's other variables on the same tile. Several variables with the
-    /// same tile and size get the candidates in turn. State (variables with a label) and
-    /// temporaries (without a label) are paired separately.
+    /// Finds partners, such as the weight of an optimizer's moment, for the variables of a program
+    /// with which no other operation computes. Candidates are the program's other variables on the
+    /// same tile with as many elements. If several variables have the same tile and size, the first
+    /// gets the first candidate, the second the second, and so on. State (variables with a label)
+    /// and temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -210,7 +215,8 @@ impl Pairing<'_> {
 /// The tile and the size in bytes of a variable.
 type TileAndBytes = (u16, u32);
 
-/// The tile and the size in bytes of a variable, and the variable's use set.
+/// The tile and the size in bytes of a variable, and the variable's use set (the operation groups
+/// that use the variable).
 type PlacedVariable = (TileAndBytes, u32);
 
 /// Possible ratios of the element size of a variable to that of its partner, as fractions: an
@@ -218,9 +224,10 @@ type PlacedVariable = (TileAndBytes, u32);
 /// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns the possible ratios of element sizes ([`WIDTHS`]), first the one that finds partners for
-/// the most variables. Other ratios are less likely, since an unrelated weight on the tile may have
-/// the right size by chance. `others` (sorted) has the candidates for partners.
+/// Returns the possible ratios [`WIDTHS`] of the element size of a variable to that of its partner,
+/// such as the weight of an optimizer's moment. The first one finds partners for the most variables
+/// of `unshared`. Other ratios are less likely, since an unrelated weight on the tile may have the
+/// right size by chance. `others` (sorted) has the candidates for partners.
 fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {
@@ -232,9 +239,9 @@ fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32,
     widths
 }
 
-/// Returns the variables among `others` (sorted candidates for partners) on a tile that have as
-/// many elements as a variable of `bytes` bytes, if an element of this variable is `times / parts`
-/// as wide as one of theirs.
+/// Returns the variables in `others` (sorted) on the same tile with as many elements as a variable
+/// of `bytes` bytes, if the ratio of the element size of this variable to theirs is `times /
+/// parts`.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::iter::successors;
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
-/// variable's label and its partner ([`partner`](Self::partner)).
+/// variable's label (name of the tensor) and its partner, such as the weight of an optimizer's
+/// moment ([`partner`](Self::partner)).
 ///
 /// Set 0 has no operation groups. Any other set is stored as a smaller set plus one operation
 /// group, whose index is above those of all groups of the smaller set.
@@ -24,9 +25,9 @@ pub struct UseSets {
     /// One entry per use set (variables that the same operations use): the label (name, tensor and
     /// kind) of its variables, as an index into [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// One entry per use set (variables that the same operations use): the use set of its
-    /// variables' partners, such as the weight of an optimizer's moment; [`NO_USERS`] if they have
-    /// no partners.
+    /// One entry per use set (variables that the same operations use): the use set of the weight to
+    /// which these variables belong, if they are an optimizer's moment or other state; otherwise
+    /// [`NO_USERS`].
     partners: Vec<u32>,
 }
 
@@ -45,8 +46,9 @@ impl Default for UseSets {
 
 impl UseSets {
     /// Adds the use set that consists of the groups of the set `smaller` and of the operation group
-    /// `group`, and returns its index. The new set has the empty label and no partner. The index of
-    /// `group` must be above those of all groups of `smaller`.
+    /// `group`, and returns its index. The new set has the empty label (the name of a tensor) and
+    /// no partner (the weight of an optimizer's moment). The index of `group` must be above those
+    /// of all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -54,8 +56,8 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a use set with the same operation groups as `set`, but with another label and partner,
-    /// and returns its index.
+    /// Adds a use set with the same operation groups as `set`, but with another label (the name of
+    /// a tensor) and partner (the weight of an optimizer's moment), and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -111,7 +113,7 @@ impl UseSets {
     /// Iterates over all use sets (sets of operation groups) except the empty one, smaller sets
     /// before the sets that extend them. Each item is a set, the smaller set that it extends, and
     /// the operation group that it adds.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> {
         (0..self.nodes.len() as u32)
             .zip(&self.nodes)
             .skip(1)
@@ -129,8 +131,9 @@ impl UseSets {
         of_set
     }
 
-    /// Iterates over the operation groups in the use set `set`, the last one first.
-    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+    /// Iterates over the operation groups (operations with one debug context) that use the
+    /// variables of the use set `set`, in descending order.
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
             .map(|set| self.nodes[set as usize].1)
@@ -142,8 +145,9 @@ impl UseSets {
 pub type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set (the operation groups that use a variable) of each variable of the profile.
-/// The use sets get labels and partners later. They are numbered in the order in which uses by
-/// operation groups create them.
+/// The use sets are numbered in the order in which uses by operation groups create them.
+/// [`refine`](super::refine::refine) divides them later by names of tensors and by weights of
+/// optimizer state.
 pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
@@ -164,9 +168,9 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // One entry per use set (variables that the same operations use): the operation group that
-    // extended it last, and the resulting set. So all variables that the same operations use share
-    // one set.
+    // One entry per use set (the operation groups that use a variable): the last operation group
+    // that was added to the set to form a larger set, and this larger set. Each variable of the set
+    // that the group uses moves to the larger set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -223,9 +227,10 @@ impl UseSetIndex {
         index
     }
 
-    /// Computes the lists of use sets again in which a variable's use set (the operation groups
-    /// that use the variable) changed, and lists that are empty. `set_of` has the new use set of
-    /// each variable, and `sets` is the new number of use sets.
+    /// Recomputes the lists of use sets (the operation groups that use a variable) of compute sets
+    /// and memory regions. Only lists that are empty, or that contain a set for which `is_changed`
+    /// is true, are recomputed. `set_of` has the new use set of each variable, and `sets` is the
+    /// new number of use sets.
     pub fn renew(
         &mut self,
         profile: &Profile,
@@ -298,7 +303,8 @@ impl UseSetIndex {
 pub enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
-    /// An exchange writes the variable, because it is in the last region of the exchange.
+    /// An exchange writes the variable: of the memory regions that an exchange names, the last one
+    /// is its destination.
     Destination,
     /// An exchange reads the variable, or the program copies code to it.
     Reads,
@@ -346,8 +352,8 @@ mod tests {
         }
     }
 
-    /// Returns the use sets of the variables of each program. They are looked up variable by
-    /// variable, to test the index.
+    /// Returns the use sets (the operation groups that use a variable) of the variables of each
+    /// program, found from the lists of variables without [`UseSetIndex`].
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = profile.variables_of(&[program]).into_iter().flatten();

@@ -67,9 +67,10 @@ pub struct VariableGroups {
 }
 
 impl VariableGroups {
-    /// Sorts groups of variables by tile, equivalence class and use set. Groups with the same tile,
-    /// class and use set are joined, unless their bytes would exceed 4 GiB. Each item of `groups`
-    /// is a tile (below `tiles`) and a group on this tile.
+    /// Sorts groups of variables by tile, equivalence class and use set (the operation groups that
+    /// use a variable). Groups with the same tile, class and use set are joined, unless their bytes
+    /// would exceed 4 GiB. Each item of `groups` is a tile (below `tiles`) and a group on this
+    /// tile.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups
@@ -140,9 +141,10 @@ impl VariableGroups {
         }
     }
 
-    /// Builds the groups of variables from sorted lists. `uses` has the distinct pairs of class and
-    /// use set, `counts` the number of groups on each tile, and `groups` the groups tile after
-    /// tile, which refer to `uses` by index. Returns `None` if the counts do not add up, a list is
+    /// Builds the groups of variables from sorted lists. `uses` has the distinct pairs of
+    /// equivalence class and use set (the operation groups that use a variable). `groups` has the
+    /// groups of variables of one tile after another, which refer to `uses` by index, and `counts`
+    /// has the number of groups on each tile. Returns `None` if the counts do not add up, a list is
     /// not ascending, or a pair does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
@@ -201,7 +203,7 @@ impl VariableGroups {
 
     /// Iterates over the groups of variables on a tile, ascending by equivalence class, then by use
     /// set (the operation groups that use a variable).
-    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
+    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
         let group = |&TileUse { number, bytes }: &TileUse| {
             let VariableUse { class, set, .. } = self.uses[number as usize];
             VariableGroup { class, set, bytes }
@@ -217,8 +219,8 @@ impl VariableGroups {
     }
 }
 
-/// Returns where the groups of each tile start in a list of the groups of all tiles; the last entry
-/// is the length of this list. `counts` has the number of groups on each tile.
+/// Returns where each tile's groups of variables start in a list of the groups of all tiles; the
+/// last entry is the length of this list. `counts` has the number of groups on each tile.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -294,10 +296,10 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per class: the first use set that was added for the class ([`NO_SET`] if there is
-    /// none), and the value of this pair.
+    /// One entry per class: the first use set that was added for the class, or [`NO_SET`] if there
+    /// is none, and the value of the pair of this class and use set.
     first: Vec<(u32, T)>,
-    /// Values of all other pairs of class and use set, which are not in `first`.
+    /// The values of all pairs of class and use set except the first pair of each class.
     others: FxHashMap<(u32, u32), T>,
 }
 

@@ -75,8 +75,8 @@ pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, Fi
     })
 }
 
-/// Returns the bytes of each [`CodeKind`] on each tile. Each item of `code` has a kind of code, a
-/// tile, and a group of variables with its bytes.
+/// Returns the bytes of each [`CodeKind`] on each tile. Each item of `code` stands for variables
+/// that hold code: the kind of code, the tile, and the group of variables with its bytes.
 fn recorded_code(
     tiles: u32,
     code: &[(CodeKind, u16, VariableGroup)],

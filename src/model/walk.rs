@@ -8,7 +8,6 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Ordering;
 use std::iter::successors;
 
 /// A call path, as an index into [`CallPaths::nodes`]. The call path of a program is the list of
@@ -24,7 +23,9 @@ pub const EMPTY_PATH: Path = 0;
 /// 1 is the first entry of `nodes`.
 #[derive(Clone, Default)]
 pub struct CallPaths {
-    nodes: Vec<(Path, u32)>,
+    /// One entry per call path (list of Calls), each after its beginnings: the path without its
+    /// innermost Call, and this Call as an index into `Programs::all`.
+    pub nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
@@ -36,24 +37,7 @@ impl CallPaths {
         })
     }
 
-    fn len(&self) -> Path {
-        self.nodes.len() as Path + 1
-    }
-
-    fn find(&self, path: Path, call: u32) -> Option<Path> {
-        self.longer.get(&(path, call)).copied()
-    }
-
-    /// Iterates over all call paths (lists of Calls) except the empty one, so that each path comes
-    /// after its beginnings. Each item is a path, the path without its innermost Call, and this
-    /// Call as an index into `Programs::all`.
-    pub fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
-        (1..)
-            .zip(&self.nodes)
-            .map(|(path, &(outer, call))| (path, outer, call))
-    }
-
-    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> {
         let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
         successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
@@ -115,9 +99,9 @@ impl Walk {
             let (path, program) = self.visits[number as usize];
             let times = repeats.get(&program).copied().unwrap_or(1);
             let count = counts[number as usize].saturating_mul(times);
-            let longer = self.paths.find(path, program).unwrap_or(path);
+            let longer = self.paths.longer.get(&(path, program)).unwrap_or(&path);
             let below = below(&programs.all[program as usize]);
-            add(&mut counts, longer, below, count);
+            add(&mut counts, *longer, below, count);
         }
         counts
     }
@@ -214,21 +198,21 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths for whose innermost Call debug contexts record which operations the called body
-    /// replaced.
+    /// Finds the Calls of functions that are called from several places. In `with_pairs` are the
+    /// call paths (lists of Calls) whose innermost Call has a record in debug contexts of which
+    /// operations were replaced by those in the body.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
             _ => call,
         };
-        let callers = counts(paths.all().map(|(_, _, call)| function(call)));
+        let callers = counts(paths.nodes.iter().map(|&(_, call)| function(call)));
         let mut sites = Self {
             outermost: vec![None],
             call_of: vec![NO_CALL],
             functions: Vec::new(),
         };
-        for (path, outer, call) in paths.all() {
+        for (path, &(outer, call)) in (1..).zip(&paths.nodes) {
             let function = Some(function(call)).filter(|function| callers[function] > 1);
             let outermost = sites.outermost[outer as usize].or(function.map(|_| path));
             sites.outermost.push(outermost);
@@ -260,17 +244,36 @@ pub struct StepIndex {
 
 impl StepIndex {
     pub fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
-        let mut of_program = vec![Vec::new(); programs.all.len()];
-        for (index, step) in (0..).zip(steps) {
-            of_program[step.program as usize].push(index);
+        const UNKNOWN: Path = Path::MAX;
+        let mut index = Self {
+            of_program: vec![Vec::new(); programs.all.len()],
+            calls: vec![UNKNOWN; steps.len()],
+            paths: walk.clone(),
+            walked: walk.nodes.len() as Path + 1,
+        };
+        let parent_of = |step: usize| Some(steps[step].parent? as usize);
+        let mut open = Vec::new();
+        for start in 0..steps.len() {
+            index.of_program[steps[start].program as usize].push(start as u32);
+            // The call path of a step is that of its parent, so parents come first. If the parents
+            // of a step form a circle, the path ends where the circle closes.
+            let mut next = Some(start);
+            while let Some(step) = next.filter(|&step| index.calls[step] == UNKNOWN) {
+                index.calls[step] = EMPTY_PATH;
+                open.push(step);
+                next = parent_of(step);
+            }
+            while let Some(step) = open.pop() {
+                if let Some(parent) = parent_of(step) {
+                    let (path, program) = (index.calls[parent], steps[parent].program);
+                    index.calls[step] = match programs.all[program as usize].kind {
+                        ProgramKind::Call(_) => index.paths.push(path, program),
+                        _ => path,
+                    };
+                }
+            }
         }
-        let mut paths = walk.clone();
-        Self {
-            of_program,
-            calls: calls_above(programs, steps, &mut paths),
-            paths,
-            walked: walk.len(),
-        }
+        index
     }
 
     pub fn of(&self, program: u32) -> &[u32] {
@@ -296,42 +299,15 @@ impl StepIndex {
                 .count()
         };
         let programs = operation.programs.iter();
-        programs
+        let steps: Vec<(usize, u32)> = programs
             .flat_map(|&program| self.of(program))
-            .map(|&step| (shared(step), step, step))
-            .reduce(|one, other| match one.0.cmp(&other.0) {
-                Ordering::Less => other,
-                Ordering::Greater => one,
-                Ordering::Equal => (one.0, one.1.min(other.1), one.2.max(other.2)),
-            })
-            .map(|(_, first, last)| (first, last))
+            .map(|&step| (shared(step), step))
+            .collect();
+        let longest = steps.iter().map(|&(shared, _)| shared).max()?;
+        let own = steps
+            .iter()
+            .filter(|step| step.0 == longest)
+            .map(|step| step.1);
+        Some((own.clone().min()?, own.max()?))
     }
-}
-
-/// Returns the call path of each liveness step, found by following the parents of the step. New
-/// call paths are added to `paths`. If the parents of a step form a circle, the path ends where the
-/// circle closes.
-fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
-    const UNKNOWN: Path = Path::MAX;
-    let mut calls = vec![UNKNOWN; steps.len()];
-    let mut open = Vec::new();
-    for start in 0..steps.len() {
-        let parent_of = |step: usize| Some(steps[step].parent? as usize);
-        let mut next = Some(start);
-        while let Some(step) = next.filter(|&step| calls[step] == UNKNOWN) {
-            calls[step] = EMPTY_PATH;
-            open.push(step);
-            next = parent_of(step);
-        }
-        while let Some(step) = open.pop() {
-            if let Some(parent) = parent_of(step) {
-                let program = steps[parent].program;
-                calls[step] = match programs.all[program as usize].kind {
-                    ProgramKind::Call(_) => paths.push(calls[parent], program),
-                    _ => calls[parent],
-                };
-            }
-        }
-    }
-    calls
 }

@@ -14,30 +14,32 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModuleCalls {
-    /// Of the modules that run as often as the position (In, a layer or Out) and whose calls begin
-    /// first in it: the outermost whose call also ends in the position or, if there is none, the
-    /// innermost. `null` if no call begins in the position.
+    /// The module whose call begins first in the position (In, a layer or Out); `null` if no call
+    /// begins there. Modules that do not run as often as the position are ignored. Of several calls
+    /// that begin at the same operation, the outermost that also ends in the position is taken or,
+    /// if there is none, the innermost.
     pub begin: Option<String>,
-    /// The innermost module whose call begins at the same operation as that of `begin`; `null`
-    /// without `begin`.
+    /// The innermost module whose call begins at the same operation as the call of the module
+    /// `begin`; `null` if `begin` is `null`.
     pub leaf: Option<String>,
-    /// Number of operations of the position before the call of `begin`; 0 without `begin`.
+    /// Number of operations of the position (In, a layer or Out) that run before the call of the
+    /// module `begin`; 0 if `begin` is `null`.
     pub operations_before: u32,
-    /// The innermost module that was called before the position and is still running when it
-    /// starts; `null` if there is none.
+    /// The innermost module that was called before the position (In, a layer or Out) and is still
+    /// running when the position starts; `null` if there is none.
     pub inside: Option<String>,
-    /// The module whose output is the output of the position; `null` if the position ends inside a
-    /// module.
+    /// The module whose output is the output of the position (In, a layer or Out); `null` if the
+    /// position ends inside a module.
     pub output: Option<String>,
-    /// The Keras layers that the position calls, in execution order: the modules directly below the
-    /// model. Empty for other frameworks.
+    /// The names of the Keras layers (the modules directly below the model) that the position (In,
+    /// a layer or Out) calls, in execution order. Empty for other frameworks.
     pub top: Vec<String>,
 }
 
 /// The modules that are being called while each operation of the forward pass runs. They are
 /// innermost last, and tell where a split belongs in the model's code.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub struct Calls {
     of_operations: Vec<Vec<usize>>,
     /// One entry per module: its path in the model's code; empty if names do not show this path for
     /// certain.
@@ -50,14 +52,16 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
+    pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
         // A module outside the path of its caller, such as a shared embedding, is recognised only
         // where its parameters are first used. Later calls of the module are found by its name.
-        let owners = paths.iter().filter_map(|path| path.elsewhere);
-        let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
-        let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
+        let owners: FxHashMap<&str, &str> = paths
+            .iter()
+            .filter_map(|path| path.elsewhere)
+            .map(|owner| (owner.rsplit('.').next().unwrap_or(owner), owner))
+            .collect();
         for path in paths {
             let mut called = Vec::with_capacity(path.ends.len());
             for (depth, &end) in (1..).zip(&path.ends) {
@@ -75,7 +79,7 @@ impl Calls {
                 }
                 called.push(number);
             }
-            let before = calls.of_operations.last().map_or(&[][..], |before| before);
+            let before = calls.at(calls.of_operations.len().checked_sub(1));
             for &module in &called[shared(before, &called)..] {
                 calls.runs[module] += 1;
             }
@@ -123,8 +127,8 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules that begin and end in `run`, the operations of a position (In, a layer or
-    /// Out) in the first of its `runs` runs.
+    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). The position
+    /// runs `runs` times in the forward pass, and `run` has the operations of its first run.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -166,7 +170,7 @@ impl Calls {
 
 impl ModuleLayers {
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
-    pub(crate) fn has_module(&self, path: &str) -> bool {
+    pub fn has_module(&self, path: &str) -> bool {
         let path = path.replace('/', ".");
         self.modules.calls.paths.iter().any(|known| {
             let below = known.strip_prefix(&path);
@@ -177,11 +181,11 @@ impl ModuleLayers {
     /// Returns the modules that each position calls. Position 0 (In) has the operations before the
     /// layers, and position `count + 1` (Out) those after the layers. `layers` has the layer of
     /// each operation: from 1 to `count`, or 0 for none.
-    pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
+    pub fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
-        // The operations in repeated runs of layers. They are left out, because the first run of a
-        // layer tells which modules it calls.
+        // The operations of the second and later runs of layers. They are ignored, because the
+        // first run of a layer shows which modules the layer calls.
         let later: FxHashSet<usize> = self
             .layers
             .iter()

@@ -13,8 +13,8 @@ use std::ops::Range;
 /// shorter description is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// The length of the description, counted in operations. Layers with the same types of
-    /// operations need only one description together ([`Lengths`]).
+    /// The length of the description of all layers, counted in operations. Layers with the same
+    /// types of operations share one description ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.
@@ -43,22 +43,15 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns how briefly the model is described by its modules (first result) and by `layers`
-    /// (second result), which has the layer of each operation: from 1, or 0 for none. Operations
-    /// between two layers are added to the earlier layer.
+    /// Describes two ways to divide the model into layers: first its modules, then `layers`, which
+    /// has the layer of each operation (from 1, or 0 for none). Operations between two of `layers`
+    /// are added to the earlier layer.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
-        let own = self
-            .layers
-            .iter()
-            .map(|layer| layer.runs[0].operations.clone())
-            .collect();
-        let others = self
-            .runs_of(layers)
-            .into_iter()
-            .map(|(_, run)| run)
-            .collect();
+        let own = self.layers.iter();
+        let own = own.map(|layer| layer.runs[0].operations.clone());
+        let others = self.runs_of(layers).into_iter().map(|(_, run)| run);
         let sums = &self.modules.sums;
-        [own, others].map(|runs: Vec<Range<usize>>| {
+        [own.collect(), others.collect()].map(|runs: Vec<Range<usize>>| {
             let lengths = Lengths::new(sums, runs.iter());
             Description {
                 length: runs.iter().map(|run| lengths.of(run)).sum(),
@@ -103,8 +96,9 @@ impl ModuleLayers {
         })
     }
 
-    /// Returns whether a module outside `layers` has the same types of operations as a module
-    /// inside `layers`. Such a module is a block, for which `layers` lack a layer.
+    /// Returns whether `layers` cover only some of several like blocks: whether a module that
+    /// begins outside all of `layers` has the same types of operations as a module that begins
+    /// inside one.
     fn has_block_outside(&self, layers: &[u32]) -> bool {
         let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self
@@ -120,8 +114,14 @@ impl ModuleLayers {
     }
 
     /// Returns whether `layers`, such as those of a regex, describe the model as well as its
-    /// modules do: not longer, with no larger number of operations in a layer, and without a much
-    /// larger layer. Each layer must run only once, and no block may be outside all layers.
+    /// modules do. This holds under the following conditions:
+    /// - The description of `layers` is not longer ([`Description::length`]).
+    /// - The layer with the most operations has no more than the module with the most.
+    /// - The layer with the most bytes has at most 1.5 times as many as the module with the most,
+    ///   or at most 1/[`LARGE`] of all bytes.
+    /// - Each layer runs only once.
+    /// - No module outside all `layers` has the same types of operations as a module inside.
+    ///
     /// `layers` has the layer of each operation: from 1, or 0 for none.
     pub fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
@@ -133,8 +133,8 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // The largest layer may have up to 1.5 times the bytes of the largest module, since a
-        // smaller difference does not justify more layers.
+        // A layer may have up to 1.5 times the bytes of the largest module, since a smaller
+        // difference does not justify more layers.
         let allowed = own
             .largest
             .saturating_add(own.largest / 2)

@@ -33,19 +33,6 @@ pub struct Evidence<'a> {
     pub crossing: Vec<i64>,
 }
 
-/// Returns the indices of the operations of the forward pass, ascending. If `named`, operations to
-/// which the framework gave no name are left out.
-fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
-    let is_forward = |&number: &usize| {
-        let operation = &operations[number];
-        let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
-        matches!(operation.pass, Pass::Forward | Pass::Both)
-            && !(operation.is_backward || operation.is_update || operation.is_tensor)
-            && (is_named || !named && operation.window.is_some())
-    };
-    (0..operations.len()).filter(is_forward).collect()
-}
-
 /// Marks an operation that is not in the forward pass, in a list of indices into the forward pass.
 const NONE: usize = usize::MAX;
 
@@ -54,8 +41,17 @@ const NONE: usize = usize::MAX;
 const USED: usize = 32;
 
 impl<'a> Evidence<'a> {
+    /// Lists the operations of the forward pass, without parameters, bytes and data flow. If
+    /// `named`, operations to which the framework gave no name are left out.
     pub fn nothing(operations: &[Operation], named: bool) -> Self {
-        let forward = forward(operations, named);
+        let is_forward = |&number: &usize| {
+            let operation = &operations[number];
+            let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
+            matches!(operation.pass, Pass::Forward | Pass::Both)
+                && !(operation.is_backward || operation.is_update || operation.is_tensor)
+                && (is_named || !named && operation.window.is_some())
+        };
+        let forward: Vec<usize> = (0..operations.len()).filter(is_forward).collect();
         let count = forward.len();
         Self {
             forward,
@@ -68,8 +64,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Collects the evidence of a model. If `named`, operations to which the framework gave no name
-    /// are left out.
+    /// Collects parameters, bytes and data flow of the operations of the forward pass. If `named`,
+    /// operations to which the framework gave no name are left out.
     pub fn new(model: &'a Model, named: bool) -> Self {
         let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
@@ -149,8 +145,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // Of several points where equally few bytes are passed on, the last is taken, because an
-        // activation function follows the last parameter of its module.
+        // If the fewest bytes are passed on before several operations, the scope changes at the
+        // last of these operations, because an activation function follows the last parameter of
+        // its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -169,8 +166,8 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
-    let is_list = |at: &usize| path.get(at + 1).is_some_and(|part| is_number(part));
-    let called = (0..path.len()).filter(|at| !is_list(at));
+    let is_list = |at: usize| path.get(at + 1).is_some_and(|part| is_number(part));
+    let called = (0..path.len()).filter(|&at| !is_list(at));
     let called: Vec<&str> = called.map(|at| path[at]).collect();
     (!called.is_empty()).then(|| called.join("/"))
 }
@@ -185,38 +182,31 @@ pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Bytes and types of all operations before each operation of the forward pass, summed up. The sum
-/// over any series of consecutive operations is then the difference of two entries.
+/// The bytes and the types of the operations of the forward pass, which are summed up for runs
+/// (series of consecutive operations).
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
-    /// variables that earlier operations use.
+    /// variables that earlier operations use. The bytes of a run are the difference of two entries.
     bytes: Vec<u64>,
-    /// One entry per operation, and one more for the end: the wrapping sum of the hashed types of
-    /// all earlier operations.
+    /// One entry per operation: the hash of its type, such as `MatMul`.
     types: Vec<u64>,
-    /// One entry per operation: the hash of its type, such as `MatMul`. A sum of hashes identifies
-    /// which types occur, and how often.
-    kinds: Vec<u64>,
 }
 
 impl RunSums {
-    pub fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new(bytes: &[u64], types: &[&str]) -> Self {
         let mut sums = Self {
             bytes: vec![0],
-            types: vec![0],
-            kinds: types.map(hash).collect(),
+            types: types.iter().map(hash).collect(),
         };
-        for (&bytes, &kind) in bytes.iter().zip(&sums.kinds) {
+        for &bytes in bytes {
             sums.bytes.push(sums.all_bytes().saturating_add(bytes));
-            sums.types
-                .push(sums.types[sums.types.len() - 1].wrapping_add(kind));
         }
         sums
     }
 
-    /// Returns the bytes, over all tiles, of the variables that these consecutive operations of the
-    /// forward pass are the first to use.
+    /// Returns the bytes, over all tiles, of the variables that are first used by one of
+    /// `operations`, a range of indices into the forward pass.
     pub fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
@@ -228,11 +218,13 @@ impl RunSums {
     /// Returns a number that is equal for two series of operations with the same types of
     /// operations, each type equally often, in any order.
     pub fn likeness(&self, operations: &Range<usize>) -> u64 {
-        self.types[operations.end].wrapping_sub(self.types[operations.start])
+        let types = self.types[operations.clone()].iter();
+        types.fold(0, |sum, kind| sum.wrapping_add(*kind))
     }
 
-    pub fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
-        ascending(self.kinds[operations.clone()].iter().copied()).into()
+    /// Returns the hashes of the distinct types of some operations, ascending.
+    pub fn kinds(&self, operations: &Range<usize>) -> Box<[u64]> {
+        ascending(self.types[operations.clone()].iter().copied())
     }
 }
 
@@ -257,9 +249,9 @@ mod tests {
 
     #[test]
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
-        // Between the operations that use `a.weight` and `b.weight`, the fewest tensors are passed
-        // on before operations 3 and 4. The last of these points, before operation 4, divides the
-        // scopes.
+        // `crossing` has how many bytes are passed on before each operation. Between the operations
+        // that use `a.weight` (1) and `b.weight` (5), the fewest bytes are passed on before
+        // operations 3 and 4. The scope changes at the later of the two.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let mut used = vec![vec![]; 7];
         used[1].push("a.weight");

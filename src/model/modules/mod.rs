@@ -62,8 +62,8 @@ struct ForwardModules {
     /// parameter.
     has_parameters: Vec<bool>,
     /// The name (empty if unknown) and the first and last liveness step of each operation in
-    /// `forward`, by which layers are named if names of operations show no modules; otherwise
-    /// `None`.
+    /// `forward`, which give names to layers that the flow of data shows; `None` if the names of
+    /// operations show the modules.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
@@ -95,13 +95,13 @@ pub struct ModuleLayer {
 /// called once.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The consecutive nodes of the module tree that make up the run.
+    /// The consecutive nodes of the module tree whose operations make up this run of the layer.
     nodes: Vec<usize>,
     operations: Range<usize>,
 }
 
 impl ModuleLayer {
-    fn operations(&self) -> impl Iterator<Item = usize> + '_ {
+    fn operations(&self) -> impl Iterator<Item = usize> {
         self.runs.iter().flat_map(|run| run.operations.clone())
     }
 }
@@ -149,7 +149,7 @@ impl ForwardModules {
         let parameters =
             parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
-            sums: RunSums::new(&evidence.bytes, types.into_iter()),
+            sums: RunSums::new(&evidence.bytes, &types),
             calls,
             flow: evidence.flow,
             crossing: evidence.crossing,
@@ -166,7 +166,7 @@ impl ForwardModules {
     /// little data flows.
     fn by_flow(operations: &[Operation], evidence: Evidence<'_>) -> Self {
         let forward = evidence.forward;
-        let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
+        let sums = RunSums::new(&evidence.bytes, &vec![""; forward.len()]);
         let name_and_steps = |&number: &usize| {
             let operation = &operations[number];
             let name = if operation.is_named() {
@@ -201,22 +201,21 @@ impl ForwardModules {
     }
 
     fn run(&self, nodes: Vec<usize>) -> Run {
-        let operations = |node: usize| &self.tree.nodes[node].operations;
+        let (first, last) = (nodes[0], nodes[nodes.len() - 1]);
         Run {
-            operations: operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end,
+            operations: self.tree.operations(first).start..self.tree.operations(last).end,
             nodes,
         }
     }
 
-    /// Builds layers from their runs. `names` computes the names of layers from their paths. Layers
-    /// have equal paths if they are runs of one module, or if their path is only the common
-    /// beginning of several modules' names. In the second case, each layer gets the path of its
-    /// first operation instead.
-    fn layers(
-        &self,
-        layers: Vec<Vec<Run>>,
-        names: impl FnOnce(&[String]) -> Vec<String>,
-    ) -> Vec<ModuleLayer> {
+    /// Builds layers. Each entry of `layers` has the runs of one layer, that is, of each call of
+    /// its module. If `divided` is a layer, `layers` are its parts, whose names begin with its
+    /// name.
+    ///
+    /// Several layers may have equal paths, because they are runs of one module, or because the
+    /// path is only the common beginning of several modules' names. In the second case, each layer
+    /// gets the path of its first operation instead.
+    fn layers(&self, layers: Vec<Vec<Run>>, divided: Option<&ModuleLayer>) -> Vec<ModuleLayer> {
         // One entry per layer: the path of its module, and the path of the first operation of this
         // module.
         let both = |runs: &Vec<Run>| {
@@ -230,7 +229,12 @@ impl ForwardModules {
             .into_iter()
             .map(|(path, first)| if firsts[&path] > 1 { first } else { path })
             .collect();
-        names(&paths)
+        let names = match divided {
+            Some(divided) => names::of_parts(&divided.name, &divided.path, &paths),
+            None if self.without_modules.is_some() => names::numbered(paths.clone()),
+            None => names::names(&paths),
+        };
+        names
             .into_iter()
             .zip(paths)
             .zip(layers)
@@ -238,8 +242,8 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the main node of a run of a layer: the module with the most operations, to which
-    /// small neighbouring modules or operations were joined.
+    /// Returns the largest node of one run of a layer: the module with the most operations. The
+    /// other nodes are small neighbouring modules or operations that were joined to it.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -254,7 +258,7 @@ impl ForwardModules {
     }
 
     fn block(&self, run: &Run) -> &Range<usize> {
-        &self.tree.nodes[self.module(run)].operations
+        self.tree.operations(self.module(run))
     }
 
     /// Returns the module path of a run of a layer. If names of operations show no modules, returns
@@ -299,15 +303,13 @@ impl ModuleLayers {
     }
 
     fn of(modules: ForwardModules) -> Self {
-        let (runs, names): (_, fn(&[String]) -> _) = match modules.without_modules {
-            _ if modules.forward.is_empty() => (Vec::new(), names::names),
-            Some(_) => (modules.of_few_bytes(), |paths| {
-                names::numbered(paths.to_vec())
-            }),
-            None => (modules.with_own(modules.cover()), names::names),
+        let runs = match modules.without_modules {
+            _ if modules.forward.is_empty() => Vec::new(),
+            Some(_) => modules.of_few_bytes(),
+            None => modules.with_own(modules.cover()),
         };
         let layers = runs.into_iter().map(|run| vec![run]).collect();
-        let layers = modules.layers(layers, names);
+        let layers = modules.layers(layers, None);
         Self {
             modules: Arc::new(modules),
             layers: Vec::new(),
@@ -316,8 +318,9 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of the modules with `layers` as layers. `is_released` tells for an operation
-    /// of the forward pass whether it belongs to In or Out although its module is a layer.
+    /// Returns a copy of the modules with `layers` as layers. An operation of the forward pass (an
+    /// index into it) for which `is_released` is true belongs to no layer, but to In or Out (before
+    /// or after all layers), although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -346,9 +349,8 @@ impl ModuleLayers {
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }
-        let names = |paths: &[String]| names::of_parts(&divided.name, &divided.path, paths);
         let mut layers = self.layers.clone();
-        layers.splice(layer..=layer, self.modules.layers(parts, names));
+        layers.splice(layer..=layer, self.modules.layers(parts, Some(divided)));
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
@@ -375,15 +377,17 @@ impl ModuleLayers {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
             .filter(|&node| !tree.nodes[node].is_own)
-            .map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A module with a single submodule shares a tree node with this submodule, so beginnings of
-        // paths are searched too.
+            .map(|node| (tree.path(node).concat(), tree.operations(node).start));
+        // In the module tree, a module with a single submodule shares a node with this submodule,
+        // so the path of the outer module is only found as the beginning of another path.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
-            let ends: Vec<usize> = ends.chain([path.len()]).collect();
-            ends.into_iter()
-                .map(move |end| (path[..end].to_owned(), at))
+            let beginnings: Vec<String> = ends.map(|end| path[..end].to_owned()).collect();
+            beginnings
+                .into_iter()
+                .chain([path])
+                .map(move |path| (path, at))
         });
         let mut seen = FxHashSet::default();
         let (paths, firsts): (Vec<String>, Vec<usize>) = nodes
@@ -400,10 +404,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns the first operation from `operation` on whose layer is not below the highest layer
-    /// that earlier operations reach, as is that of an embedding that encoder and decoder share.
-    /// Returns `operation` if they reach the last layer. `layers` has the layer of each operation:
-    /// from 1, or 0 for none.
+    /// Returns the first operation at or after `operation` that belongs to the highest layer so far
+    /// or to a later one. For example, a decoder may call an embedding of an earlier layer again,
+    /// and these operations are skipped. Returns `operation` if an earlier operation belongs to the
+    /// last layer, so that no layer follows. `layers` has the layer of each operation: from 1, or 0
+    /// for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

@@ -45,25 +45,20 @@ impl ModuleLayers {
         let mut rows = Vec::new();
         let mut left = vec![(0, 0, String::new())];
         while let Some((number, depth, parent)) = left.pop() {
-            let node = &tree.nodes[number];
             let path = self.modules.path(&self.modules.run(vec![number]));
             let layer = layer_of.get(&number);
             let below = path.strip_prefix(&parent).unwrap_or(&path);
             rows.push(ModuleRow {
                 depth,
                 name: below.trim_start_matches(['/', '.']).to_string(),
-                operations: node.operations.len(),
-                bytes: self.modules.sums.bytes(&node.operations),
+                operations: tree.operations(number).len(),
+                bytes: self.modules.sums.bytes(tree.operations(number)),
                 runs: runs[tree.path(number)],
                 layer: layer.map(|&name| name.clone()),
             });
             if layer.is_none() {
-                let modules = node
-                    .children
-                    .iter()
-                    .rev()
-                    .filter(|&&child| !tree.nodes[child].is_own);
-                left.extend(modules.map(|&child| (child, depth + 1, path.clone())));
+                let modules = tree.submodules(number).rev();
+                left.extend(modules.map(|module| (module, depth + 1, path.clone())));
             }
         }
         rows

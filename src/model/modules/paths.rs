@@ -121,8 +121,9 @@ pub struct ModulePath<'a> {
     /// Number of outermost modules whose paths certainly exist in the Python model. The paths of
     /// modules further inside may lack the name of a list.
     pub certain: usize,
-    /// The path of the innermost module that calls the operation, if this is not a submodule of the
-    /// outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
+    /// The path of the innermost module that calls the operation if this module belongs to another
+    /// part of the model than the modules around the call, such as an embedding that encoder and
+    /// decoder share; otherwise `None`.
     pub elsewhere: Option<&'a str>,
 }
 
@@ -154,14 +155,15 @@ pub fn is_number(module: &str) -> bool {
 }
 
 /// Returns the module path of each operation of the forward pass. Each argument has one entry per
-/// operation: `scopes` its scope, `parameters` the parameters that it is the first operation to
-/// use, and `used` all parameters that it uses.
+/// operation: `scopes` its scope (the operation's name without its type), `parameters` the
+/// parameters that it is the first operation to use, and `used` all parameters that it uses.
 ///
 /// Names of parameters contain the full path of their modules. An operation in a later run of a
 /// module takes the path of the operation with the same scope that used its parameters first. An
-/// operation without parameters takes the path of operations with the same scope, unless it runs
-/// beside another module of this scope. If this gives no single path, it takes the modules that its
-/// scope shares with the nearest operation with parameters.
+/// operation without parameters takes the path of the operations with the same scope if they all
+/// have one path, unless the nearest operations before and after it belong to other modules of this
+/// scope. Otherwise, it takes the path of those modules that its scope shares with the scope of the
+/// nearest operation with parameters.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -200,10 +202,9 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the alignment of each operation, that is, where the modules of its scope (the modules
-/// that call an operation) are in the name of a parameter. An operation that is not the first to
-/// use any parameter takes the alignment of another operation with the same scope, by the rules of
-/// [`full_paths`].
+/// Returns for each operation where the modules of its scope (the modules that call an operation)
+/// occur in the name of a parameter. An operation that is not the first to use any parameter takes
+/// the alignment of another operation with the same scope, by the rules of [`full_paths`].
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -218,8 +219,9 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    // Map from a scope (the modules that call an operation) to the distinct module paths that it
-    // stands for, each with its place in the name of a parameter.
+    // Map from a scope (the modules that call an operation) to all module paths of operations with
+    // this scope. Each path comes with its alignment, which has the name of a parameter that begins
+    // with the path.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -266,39 +268,39 @@ fn running<'a>(
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    let mut last: Option<(usize, usize)> = None;
+    // The last operation with a known path: its path and its scope, and how many modules of the
+    // scope call all operations since then.
+    let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
-        let scope = || modules(scopes[number]);
-        last = match last {
-            _ if aligned[number].is_some() => Some((number, usize::MAX)),
-            Some((other, count)) => {
-                Some((other, count.min(shared(modules(scopes[other]), scope()))))
-            }
-            None => None,
-        };
-        let own = last.filter(|&(_, count)| count == scope().count());
-        paths[number] =
-            own.and_then(|(other, count)| Some(aligned[other].as_ref()?.path_of(count)));
+        let scope = scopes[number];
+        if let Some(own) = &aligned[number] {
+            last = Some((own, scope, usize::MAX));
+        } else if let Some((known, other, count)) = &mut last {
+            *count = (*count).min(shared(modules(other), modules(scope)));
+            paths[number] = (*count == modules(scope).count()).then(|| known.path_of(*count));
+        }
     }
     paths
 }
 
-/// The beginning of an operation's module path, as far as the path of a nearby operation shows it.
+/// The beginning of an operation's module path: the part that the operation has in common with the
+/// known module path of a nearby operation.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the innermost module in which the operation and the nearby operation run; if
-    /// both are items of one list, the path of the list.
+    /// The path of the innermost module that calls both the operation and the nearby operation
+    /// whose path is known; if both operations are items of one list of modules, the path of the
+    /// list.
     path: &'a str,
-    /// One entry per module in which the operation and the nearby operation run: where the module's
-    /// path ends, in bytes.
+    /// One entry per module that calls both the operation and the nearby operation whose path is
+    /// known: where the module's path ends in the name of the parameter, in bytes.
     ends: &'a [usize],
     separator: &'a str,
-    /// Whether the next module of the operation is an item of the list at `path`, such as `3` in
-    /// `layer.3`.
+    /// Whether the operation's next module, below the modules in `path`, is an item of a list whose
+    /// path is `path`, such as `3` in `layer.3`.
     is_item: bool,
-    /// Whether the module at `path` directly calls parts of its submodules, such as
-    /// `layers.0.norm`. A module without parameters may then be such a part too, so its path is
-    /// uncertain.
+    /// Whether the module at `path` directly calls submodules of its submodules, such as
+    /// `layers.0.norm`, without calling `layers.0`. Then a module without parameters may also be
+    /// called in this way, so its path is uncertain.
     has_parts_of_others: bool,
 }
 
@@ -308,8 +310,8 @@ impl<'a> Beginning<'a> {
     /// (the modules that call an operation) are equal.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the module in the earlier operation's path that follows the common modules,
-        // and `container` is the module or list around `sibling`.
+        // `sibling` is the next module in the path of `other` after the `count` common modules, and
+        // `container` is the path of the module or list around `sibling`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -354,12 +356,10 @@ fn aligned_path<'a>(
     let mut text = text.to_string();
     let mut ends = known.ends.to_vec();
     let aligned = ends.len();
-    let mut rest = modules(scope).skip(aligned).peekable();
-    let mut certain = aligned;
+    let rest = modules(scope).skip(aligned);
     let is_item = known.is_item || lists.get(&*text) == Some(&true);
-    if is_item && rest.peek().is_some_and(|part| is_number(part)) {
-        certain += 1;
-    }
+    let has_item = is_item && rest.clone().next().is_some_and(is_number);
+    let mut certain = aligned + usize::from(has_item);
     if !known.has_parts_of_others {
         let others = modules(scope).skip(certain);
         certain += others.take_while(|module| !is_number(module)).count();
@@ -380,8 +380,9 @@ fn aligned_path<'a>(
     }
 }
 
-/// A module path is searched in a text only after fewer than this many other components (parts
-/// between separators), such as a prefix for gradients.
+/// Maximum number of components (parts between separators) before which [`Lookup::find`] searches a
+/// module path in a text. A text may have some components before the path, such as a prefix for
+/// gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a
@@ -392,9 +393,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Adds `operation` under all beginnings of its scope (the modules that call an operation) or
-    /// module path. Operations must be added in program order, so that the first and the last one
-    /// of each beginning are known.
+    /// Adds `operation` for each series of components with which `path`, a scope (the modules that
+    /// call an operation) or module path, begins. Operations must be added in program order.
     pub fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
@@ -482,8 +482,9 @@ mod tests {
         let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
         assert_eq!(texts, expected);
         assert_eq!(paths[2].ends, [6, 19, 24]);
-        // The path of `a/1` is certain, because numbers directly follow `a` in `a.0.weight`. That
-        // of `b/3` is not, because `b.list.0.weight` has the name of a list before the number.
+        // The parameter `a.0.weight` shows that a number directly follows `a`, so the path of the
+        // operation with scope `a/1` is certain. The parameter `b.list.0.weight` has the name of a
+        // list before the number, so the path of `b/3` is uncertain.
         let scopes = ["a/0", "a/1", "b/0", "b/3"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
         let certain = full_paths(&scopes, &parameters, &parameters).into_iter();
@@ -505,8 +506,9 @@ mod tests {
         paths.map(certain).collect()
     }
 
-    /// HRNet has several lists of blocks whose operations have equal scopes (the modules that call
-    /// an operation), so neighbouring operations decide the path.
+    /// In HRNet, blocks of several lists have equal scopes (the modules that call an operation).
+    /// The module path of an operation without parameters is then that of the neighbouring
+    /// operations.
     #[test]
     fn a_scope_of_several_modules_is_that_of_the_operation_beside_it() {
         let scopes = ["0/0", "1", "0/0/conv", "0/0", "0/0/act"];
@@ -545,8 +547,9 @@ mod tests {
         assert_eq!(paths(["0", "1", "3"])[2], "");
     }
 
-    /// DeepGCN calls two parts of its first layer directly, so a module without parameters beside
-    /// one of them may be such a part too.
+    /// DeepGCN calls the module `layers.0.norm` without calling `layers.0`. The module `act`
+    /// without parameters runs beside it and may be inside `layers.0` too, so its path is
+    /// uncertain.
     #[test]
     fn a_module_beside_a_part_of_another_module_may_be_such_a_part() {
         let parameters: [&[&str]; 2] = [&["layers.0.norm.weight"], &[]];

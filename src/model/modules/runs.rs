@@ -1,7 +1,7 @@
 //! Joins the runs of a module that runs several times, such as for a prompt and for each token
 //! after it, into one layer (docs/model.md, "Layers from modules").
 
-use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
+use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,14 @@ pub struct Repeat {
     pub first: usize,
     /// The last of the neighbouring positions (In, layers, Out) that run several times.
     pub last: usize,
-    /// How often the forward pass runs the positions, which is the largest number of runs of any of
-    /// their layers; at least 2.
+    /// How often the forward pass runs the neighbouring positions, which is the largest number of
+    /// runs of any of their layers; at least 2.
     pub runs: usize,
 }
 
 impl Repeat {
-    /// Returns whether a split point before `position` divides these positions, which the forward
-    /// pass runs through several times.
+    /// Returns whether a split point before `position` puts some of the repeated positions into an
+    /// earlier stage than the others.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
@@ -72,7 +72,7 @@ impl ModuleLayers {
                 .extend_from_slice(&layer.runs);
         }
         let layers = joined.into_values().collect();
-        self.with_layers(self.modules.layers(layers, names::names), |_| false)
+        self.with_layers(self.modules.layers(layers, None), |_| false)
     }
 
     pub fn run_several_times(&self) -> bool {
@@ -80,9 +80,9 @@ impl ModuleLayers {
     }
 
     /// Returns the ranges of neighbouring positions (In, layers, Out) that the forward pass runs
-    /// through several times, such as the layers of a decoder. `position` gives the position of an
-    /// operation, or `None` if the operation is at several positions or at none. These may be
-    /// positions of another layering.
+    /// through several times, such as the layers of a decoder. `position` returns the position of
+    /// an operation, or `None` if the operation is at several positions or at none. The layers at
+    /// these positions may differ from `self.layers`.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -102,8 +102,8 @@ impl ModuleLayers {
                 }
             }
         }
-        // In may use the output of a layer, as when the next token is embedded. A repetition of
-        // this layer then includes all positions from In on.
+        // In (the operations before the first layer) may use the output of a layer, as when the
+        // next token is embedded. If this layer is repeated, the repeated range then starts at In.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 add(0, last, 1);
@@ -132,16 +132,16 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 }
 
 impl ForwardModules {
-    /// Divides each run of a layer into submodules, and returns the runs of each submodule. Parts
-    /// of different runs belong to one submodule if they have the same path and the same rank among
-    /// the parts of their run with this path.
+    /// Divides each run of a layer (each call of its module) into runs of submodules, and returns
+    /// the runs of each submodule. In each run of the layer, the n-th part with a path belongs to
+    /// the same submodule as the n-th part with this path in the other runs.
     pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            // Only the main module of a run is divided, not the small modules that were joined to
-            // the main module.
+            // Only the largest module of a run is divided, not the small modules that were joined
+            // to it.
             let module = self.module(run);
             let nodes = run.nodes.iter().flat_map(|&node| {
                 let children = &self.tree.nodes[node].children;

@@ -83,7 +83,7 @@ impl Tree {
         };
         let number = self.nodes.len();
         self.nodes.push(node);
-        if runs.iter().any(|run| run.component.is_some()) {
+        if runs.iter().any(|run| !run.is_own) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
                 runs.chunks(period)
@@ -97,19 +97,8 @@ impl Tree {
     }
 
     fn add_all(&mut self, runs: &[Node], depth: usize) -> Vec<usize> {
-        runs.iter()
-            .map(|run| {
-                if run.component.is_some() {
-                    return self.add(run.clone(), depth + 1);
-                }
-                self.nodes.push(Node {
-                    depth,
-                    is_own: true,
-                    ..run.clone()
-                });
-                self.nodes.len() - 1
-            })
-            .collect()
+        let add = |run: &Node| self.add(run.clone(), depth + usize::from(!run.is_own));
+        runs.iter().map(add).collect()
     }
 
     /// Adds a node for one call of a module that is called several times in succession. `runs` are
@@ -129,20 +118,21 @@ impl Tree {
     /// operation with a shorter path, such as an addition after all submodules, becomes a node
     /// without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
-        let mut runs: Vec<Node> = Vec::new();
-        for operation in operations {
-            let component = self.paths[operation].get(depth);
-            match runs.last_mut() {
-                Some(run) if component.is_some() && run.component.as_ref() == component => {
-                    run.operations.end = operation + 1;
+        let mut end = operations.start;
+        let is_alike =
+            |a: &Vec<Box<str>>, b: &Vec<Box<str>>| a.len() > depth && a.get(depth) == b.get(depth);
+        self.paths[operations]
+            .chunk_by(is_alike)
+            .map(|run| {
+                end += run.len();
+                let component = run[0].get(depth).cloned();
+                Node {
+                    is_own: component.is_none(),
+                    component,
+                    ..Node::new(end - run.len()..end)
                 }
-                _ => runs.push(Node {
-                    component: component.cloned(),
-                    ..Node::new(operation..operation + 1)
-                }),
-            }
-        }
-        runs
+            })
+            .collect()
     }
 
     /// Returns how many of `runs` belong to one call of a module that is called several times in
@@ -175,14 +165,25 @@ impl Tree {
         }
     }
 
+    /// Returns the operations of a node, as a range of indices into the forward pass.
+    pub fn operations(&self, node: usize) -> &Range<usize> {
+        &self.nodes[node].operations
+    }
+
+    /// Iterates over the child nodes that are modules, in program order.
+    pub fn submodules(&self, node: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let children = self.nodes[node].children.iter().copied();
+        children.filter(|&child| !self.nodes[child].is_own)
+    }
+
     pub fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
         } = &self.nodes[node];
         self.paths[operations.clone()]
             .iter()
-            .find(|path| path.len() >= *depth)
-            .map_or(&[], |path| &path[..*depth])
+            .find_map(|path| path.get(..*depth))
+            .unwrap_or_default()
     }
 }
 
@@ -205,8 +206,8 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // If no operation begins in the middle half of the node's bytes, the cut is nearest to
-            // half of the bytes.
+            // The node is divided into two nodes at `cut`. If no operation begins in the middle
+            // half of the node's bytes, both parts get as equal bytes as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

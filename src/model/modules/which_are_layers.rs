@@ -49,9 +49,10 @@ impl<'a> Lengths<'a> {
     }
 }
 impl ForwardModules {
-    /// Returns the nodes of the module tree that cover the program with the shortest description,
-    /// in program order. Nodes that contain layers ([`containers`](Self::containers)) are always
-    /// divided.
+    /// Returns the nodes of the module tree that become layers, in program order. Together they
+    /// contain each operation once. Of all such choices, theirs has the shortest description
+    /// ([`Lengths`]), except that nodes that contain layers ([`containers`](Self::containers)) are
+    /// always divided, and like siblings are divided alike ([`cut_alike`](Self::cut_alike)).
     pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
@@ -95,18 +96,15 @@ impl ForwardModules {
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
-        // One entry per node of the module tree: the number of its operations in chains of blocks.
+        // One entry per node of the module tree: how many of its operations are in
+        // [chains](Self::is_chain) of similar blocks.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
-            let Node { operations, .. } = node;
-            let parts: Vec<usize> = node
-                .children
-                .iter()
-                .filter(|&&child| chained[child] > 0)
-                .copied()
-                .collect();
+            let operations = &node.operations;
+            let mut parts = node.children.clone();
+            parts.retain(|&child| chained[child] > 0);
             let counts = parts.iter().map(|&part| chained[part]);
-            chained[number] = if self.is_chain(node) {
+            chained[number] = if self.is_chain(number) {
                 operations.len()
             } else if self.follow_each_other(&parts) {
                 counts.sum()
@@ -122,19 +120,16 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Extends the choice of nodes (`chosen` has one entry per node of the module tree) to all runs
-    /// of the same modules, so that all runs of a module are divided alike.
+    /// Also chooses each node of the module tree that is a run of the same module as a node that is
+    /// already chosen. `chosen` has one entry per node.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
-        let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
-        let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
-        let nodes = self.tree.nodes.iter();
-        let paths: FxHashSet<_> = nodes
-            .zip(&chosen)
-            .filter(|(node, is_chosen)| **is_chosen && is_run(node))
-            .map(|(node, _)| path(node))
-            .collect();
-        for (node, is_chosen) in self.tree.nodes.iter().zip(&mut chosen) {
-            *is_chosen |= is_run(node) && paths.contains(path(node));
+        let nodes = &self.tree.nodes;
+        let mut runs: Vec<usize> = (0..nodes.len()).collect();
+        runs.retain(|&run| nodes[run].component.is_some() && !nodes[run].children.is_empty());
+        let chosen_runs = runs.iter().filter(|&&run| chosen[run]);
+        let paths: FxHashSet<_> = chosen_runs.map(|&run| self.tree.path(run)).collect();
+        for run in runs {
+            chosen[run] |= paths.contains(self.tree.path(run));
         }
         chosen
     }
@@ -144,34 +139,26 @@ impl ForwardModules {
     /// several times, resembles another block, and uses data of the block before it. Between
     /// blocks, no more bytes are passed on than at an end of the chain, so that no data passes a
     /// block by, as in a residual block.
-    fn is_chain(&self, node: &Node) -> bool {
-        let nodes = &self.tree.nodes;
-        let items: Vec<usize> = node
-            .children
-            .iter()
-            .filter(|&&item| !nodes[item].is_own)
-            .copied()
-            .collect();
-        let run = |item: usize| &nodes[item].operations;
+    fn is_chain(&self, node: usize) -> bool {
+        let items: Vec<usize> = self.tree.submodules(node).collect();
+        let run = |item: usize| self.tree.operations(item);
         let kinds: Vec<_> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
-        let is_block = |(&item, kinds): (&usize, &Vec<u64>)| {
-            !nodes[item].children.is_empty() && kinds.len() < run(item).len()
+        let numbers = 0..items.len();
+        let is_block = |a: usize| {
+            let item = items[a];
+            !self.tree.nodes[item].children.is_empty() && kinds[a].len() < run(item).len()
         };
+        let is_within =
+            |a: usize, b: usize| (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok());
         let is_like = |a: usize, b: usize| {
             let (few, many) = (run(items[a]).len(), run(items[b]).len());
-            let is_within = |a: usize, b: usize| {
-                (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok())
-            };
             a != b && few <= 2 * many && many <= 2 * few && (is_within(a, b) || is_within(b, a))
         };
-        let numbers = 0..items.len();
-        let ends = self.crossing[node.operations.start].max(self.narrowest(node.operations.end));
+        let has_like = |a: usize| numbers.clone().any(|b| is_like(a, b));
+        let ends = self.crossing[run(node).start].max(self.narrowest(run(node).end));
         let is_narrow = |&item: &usize| self.crossing[run(item).start] <= ends;
         items.len() > 1
-            && items.iter().zip(&kinds).all(is_block)
-            && numbers
-                .clone()
-                .all(|a| numbers.clone().any(|b| is_like(a, b)))
+            && numbers.clone().all(|a| is_block(a) && has_like(a))
             && self.follow_each_other(&items)
             && items[1..].iter().all(is_narrow)
     }
@@ -194,18 +181,18 @@ impl ForwardModules {
     /// Returns whether each of `nodes` uses data of the node before it or of operations between the
     /// two; true if the flow of data is unknown.
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
-        let run = |node: usize| &self.tree.nodes[node].operations;
-        let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
+        let mut pairs = nodes.windows(2);
         self.flow.is_empty()
-            || pairs.all(|(run, next)| {
-                self.users(run.start..next.start)
-                    .any(|to| next.contains(&to))
+            || pairs.all(|pair| {
+                let [run, next] = [pair[0], pair[1]].map(|node| self.tree.operations(node));
+                let mut users = self.users(run.start..next.start);
+                users.any(|to| next.contains(&to))
             })
     }
 
-    /// Returns the fewest bytes that are passed on at the end of a module. `at` is the operation
-    /// after the module. The end may also be after further operations without parameters, such as a
-    /// residual addition, so the lowest number there counts.
+    /// Returns the fewest bytes that are passed on to later operations at the end of a module. `at`
+    /// is the operation after the module. Operations without parameters after the module, such as a
+    /// residual addition, may still belong to it, so the end may be before or after any of them.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()
@@ -223,12 +210,8 @@ impl ForwardModules {
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let parts = nodes[sibling]
-                .children
-                .iter()
-                .map(|&child| &nodes[child])
-                .filter(|part| !part.is_own);
-            ascending(parts.map(|part| part.component.as_deref()))
+            let parts = self.tree.submodules(sibling);
+            ascending(parts.map(|part| nodes[part].component.as_deref()))
         };
         let is_free =
             |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
@@ -277,11 +260,12 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Returns the layers of a model whose names show no modules, in program order: the largest
-    /// nodes that have at most 1/[`RUNS`] of all bytes or consist of one operation.
+    /// Returns the layers of a model if the names of its operations show no modules, in program
+    /// order: the largest nodes of the tree that have at most 1/[`RUNS`] of all bytes or consist of
+    /// one operation.
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
-        self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
+        self.undivided(|node| self.sums.bytes(self.tree.operations(node)) > most)
             .into_iter()
             .map(|node| self.run(vec![node]))
             .collect()

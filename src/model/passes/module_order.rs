@@ -6,9 +6,8 @@ use crate::model::{Operation, crossing};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
-/// The backward pass starts where nearly the most modules run both before and after the start. Only
-/// places in the program with at least this percentage of the largest number of such modules are
-/// examined.
+/// A place in the program may be the start of the backward pass only if the number of modules that
+/// run both before and after it is at least this percentage of the largest such number.
 const NEARLY_MOST: i64 = 97;
 /// Minimum percentage of operations in modules that run in both passes. A program with a lower
 /// percentage has no backward pass.
@@ -114,8 +113,8 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // At a place inside a run of a module, the run counts as before the place and as after the
-        // place.
+        // While `place` is inside a run of a module, the run counts in both numbers of `sides`:
+        // among the runs before the place and among those after it.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -148,8 +147,9 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // Each letter is the module of one operation. Updates of weights follow the backward pass,
-        // with modules of their own (`uvwx`) or with those of the forward pass.
+        // In these strings, each letter is the module of one operation. The modules of weight
+        // updates, `uvwx` or those of the forward pass, run after the backward pass and are not
+        // part of it.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

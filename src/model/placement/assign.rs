@@ -2,7 +2,7 @@
 //! full model or of the classic model. The classic model places only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
-use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
+use super::variables::{VariablePlaces, isolated, of_users};
 use super::{
     EVERYWHERE, IN, NOWHERE, OperationPlace, PassPlaces, PlaceSet, PlaceSets, Placement,
     PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, weights,
@@ -11,8 +11,8 @@ use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, as
 use rustc_hash::FxHashMap;
 
 impl Placement {
-    /// Finds the places (In, layers, Out) of all operations, variables and code by the rules of the
-    /// full model.
+    /// Finds the places (In, layers, Out) of all operations, variables and code by [`Rules::Full`],
+    /// which counts all memory that the compiler recorded.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -29,15 +29,16 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // An operation of a layer, In or Out may use a weight, and so may a cast or another
-        // operation of the forward pass. Each weight must stay on one IPU. An operation on every
-        // IPU uses no weight, but advances a state, of which each IPU has its own copy.
+        // A weight binds the operations that use it to one IPU. Only operations of a layer, In or
+        // Out, and other operations of the forward pass, such as a cast, use weights. An operation
+        // on every IPU, such as a random number generator, only uses a state of which each IPU has
+        // its own copy.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
             _ => true,
         };
-        let tied = of_users(model, &operations, &mut sets, uses_weight);
+        let (_, tied) = of_users(model, &operations, &mut sets, uses_weight);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
@@ -95,11 +96,9 @@ impl Placement {
             },
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
-        let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let counted = of_users(model, &operations, &mut sets, |_, reason| {
-            reason != Reason::Pseudo
-        });
-        let sharing = of_sets(model, &of_group, &mut sets);
+        let (of_group, sharing) = of_users(model, &operations, &mut sets, |_, _| true);
+        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
+        let (_, counted) = of_users(model, &operations, &mut sets, is_layered);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Classic,
@@ -177,15 +176,14 @@ impl<'a> FoundPlaces<'a> {
     /// data, and the reason for them.
     fn operations(&self, sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
-        let mut operations = Vec::new();
-        for number in 0..self.model.operations.len() {
+        let place = |number| {
             let found = self.operation(number, before, sets);
             if sets.only(found.places).is_some() {
                 before = found.places;
             }
-            operations.push(found);
-        }
-        operations
+            found
+        };
+        (0..self.model.operations.len()).map(place).collect()
     }
 
     fn operation(
@@ -208,8 +206,9 @@ impl<'a> FoundPlaces<'a> {
             .filter(|_| !is_called && is_certain);
         let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // An operation that only copies from or to the host has no place of its own: each of
-            // its programs is at the places of the variables that the program uses.
+            // An operation that only copies from or to the host is at no place (In, a layer or Out)
+            // itself. Each of its programs is at the places whose operations use the program's
+            // variables.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
@@ -237,7 +236,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
             // The profile may list the body of a function, and so its data flow, for only one of
-            // several calls. In another call, the operation before decides the place.
+            // several calls. In another call, an operation has the place of the operation before
+            // it.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -262,9 +262,10 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives one place to an operation that a module calls in each of its runs. Data also flows back to
-/// an earlier layer between two runs of the module, so the flow of data places the operation only
-/// in the first or the last run.
+/// Gives one place (In, a layer or Out) to an operation that a module calls in each of its runs.
+/// Between two runs of the module, data flows back to an earlier layer. So the flow of data
+/// determines the place of the operation only in the first or the last run, and the operation takes
+/// this place in all runs.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();

@@ -56,7 +56,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// Returns the name of the rules in options and reports: `full` or `classic`.
+    /// Returns the name of these rules in options and reports: `full` or `classic`.
     pub fn name(self) -> &'static str {
         match self {
             Rules::Full => "full",
@@ -79,10 +79,10 @@ pub enum OutOn {
 }
 
 impl OutOn {
-    /// Returns whether Out runs on the first IPU, where `out` is the place of Out. With `Auto`,
-    /// this depends on `ties`, the weights that several places share. If Out runs on the first IPU,
-    /// the first stage also needs the stash and transfer buffers of Out
-    /// (`memory/pipeline/additions.rs`).
+    /// Returns whether Out (the operations after the last layer) runs on the first IPU. `out` is
+    /// the index of Out among the places (In, layers, Out). With `Auto`, this depends on `ties`,
+    /// the weights that several places share. If Out runs on the first IPU, the first stage also
+    /// needs the stash and transfer buffers of Out (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
             !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
@@ -100,7 +100,7 @@ impl OutOn {
 pub struct PlacementOptions {
     /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
     pub out_on: OutOn,
-    /// Weights that may be on several IPUs although several places use them.
+    /// Weights that may be on several IPUs although several places (In, layers, Out) use them.
     pub untie: Untied,
 }
 
@@ -115,19 +115,19 @@ pub enum Reason {
     /// Data flows through the operation before it reaches the first layer, or the operation is in
     /// the backward pass of operations through which data flows before it reaches the first layer.
     BeforeLayers,
-    /// Data flows through the operation after it leaves the last layer, and before it returns to
-    /// layers in the backward pass.
+    /// Data flows through the operation after the data leaves the last layer, and before the data
+    /// returns to layers in the backward pass.
     AfterLayers,
     /// Data flows through the operation from and to layers. If the operation could run at several
     /// places, it runs at the place that makes or uses the most bytes of its variables.
     Variables,
-    /// No data is known to flow through the operation, so it has the place of the nearest operation
-    /// before it that has one place.
+    /// No data is known to flow through the operation. It takes the place of the nearest operation
+    /// before it that has exactly one place (In, a layer or Out).
     Neighbour,
-    /// The operation updates weights, and is at the places that use these weights. Or the operation
-    /// has no place of its own, because it uses variables of several places or only copies from or
-    /// to the host; then each of its programs is at the places of the variables that the program
-    /// uses.
+    /// The operation belongs to no single place (In, a layer or Out) in the forward or backward
+    /// pass. If it updates weights, it is at the places that use these weights. Otherwise, it uses
+    /// variables of several places or only copies from or to the host, and each of its programs is
+    /// at the places of the variables that the program uses.
     Touched,
     /// The compiler creates the operation for every IPU, so it is in every stage.
     EveryStage,
@@ -136,8 +136,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns whether the reason gives an operation a place of its own. This is false for
-    /// [`Reason::Touched`] and [`Reason::EveryStage`], and true for all other reasons.
+    /// Returns whether an operation with this reason belongs to a place (In, a layer or Out)
+    /// itself, rather than following the places of its variables or being in every stage.
     pub(crate) fn is_own(self) -> bool {
         !matches!(self, Reason::Touched | Reason::EveryStage)
     }
@@ -169,8 +169,9 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
-    /// Returns whether the operation has no place of its own and is not in every stage either. Each
-    /// program of such an operation is at the places of the variables that the program uses.
+    /// Returns whether the operation is at no place (In, a layer or Out) itself and is not in every
+    /// stage either. Each program of such an operation is at the places of the variables that the
+    /// program uses.
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
@@ -181,19 +182,20 @@ impl OperationPlace {
 /// both are on the first IPU.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The rules, of the full or the classic model, by which places were determined.
+    /// The rules by which the places (In, layers, Out) of operations were determined.
     pub rules: Rules,
     /// The names and the order of the positions: In, the layers and Out.
     pub positions: Positions,
     /// One entry per operation: its places (In, layers, Out), and the reason for them.
     pub operations: Vec<OperationPlace>,
-    /// The weights that several places use, the largest first. A weight binds the places that use
-    /// it to one IPU.
+    /// The weights that several places (In, layers, Out) use, the largest first. All places that
+    /// use a weight must be on one IPU, unless the user unties the weight.
     pub ties: Vec<WeightTie>,
     /// Ranges of neighbouring positions (In, layers, Out) that the forward pass runs through
     /// several times, such as for each token, ascending; empty with the classic rules.
     pub repeats: Vec<Repeat>,
-    /// The distinct sets of places, to which all fields except `by_pass` refer by index.
+    /// The distinct sets of places (In, layers, Out), to which all fields except `by_pass` refer by
+    /// index.
     pub sets: PlaceSets,
     /// One entry per use set (variables that the same operations use): the places of the operations
     /// that use its variables, separately by pass. Out is a separate place here, even if it runs on
@@ -210,20 +212,20 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): all places (In, layers, Out)
-    /// that use its variables. In the full model, equal to `counted`.
+    /// that use its variables. With [`Rules::Full`], this field equals `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
     /// One entry per use set (variables that the same operations use): whether its variables are at
-    /// several places only because of an operation that uses variables of all these places and has
-    /// no place of its own, such as a norm of all gradients.
+    /// several places (In, layers, Out) only because of an operation that works on variables of
+    /// several places, such as a norm of all gradients.
     pub(crate) by_touch: Vec<bool>,
 }
 
 impl Placement {
-    /// Returns the places of the operation with index `operation`, ascending; empty if the
-    /// operation is in every stage or in no stage.
+    /// Returns the places (In, layers, Out) of the operation with index `operation`, ascending;
+    /// empty if the operation is in every stage or in no stage.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }

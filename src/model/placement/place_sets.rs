@@ -19,16 +19,18 @@ impl PlaceSet {
         self.0 as usize
     }
 
-    /// Returns this set of places unless it is [`NOWHERE`], and `other` otherwise.
+    /// Returns this set of places (In, layers, Out) unless it is [`NOWHERE`] (no stage), and
+    /// `other` otherwise.
     pub(super) fn or(self, other: Self) -> Self {
         if self == NOWHERE { other } else { self }
     }
 }
 
-/// The place set of variables, code or operations that are in no stage.
+/// The set of places (In, layers, Out) of variables, code or operations that are in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// The place set of variables, code or operations in every stage. Its list of places is empty.
+/// The set of places (In, layers, Out) of variables, code or operations that are in every stage.
+/// Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending positions: In, layers, Out) lies in `range`, such as
@@ -78,10 +80,11 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Returns an error if some of the added sets of places were not stored.
+    /// Returns an error if some sets of places (In, layers, Out) were not stored because of their
+    /// number.
     ///
     /// # Errors
-    /// If the sets have more places together than in any real model.
+    /// If all distinct sets together list more places than in any real model.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
@@ -108,17 +111,20 @@ impl PlaceSets {
         id
     }
 
-    /// Returns the set that contains only the place `place`, and stores the set if it is new.
+    /// Returns the set that contains only `place` (In, a layer or Out), and stores the set if it is
+    /// new.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
 
-    /// Returns the places of a set, ascending; empty for [`NOWHERE`] and [`EVERYWHERE`].
+    /// Returns the places (In, layers, Out) of a set, ascending; empty for [`NOWHERE`] (no stage)
+    /// and [`EVERYWHERE`] (every stage).
     pub fn places(&self, set: PlaceSet) -> &[u32] {
         &self.sets[set.index()]
     }
 
-    /// Returns the place of a set that has exactly one place; `None` for any other set.
+    /// Returns the place (In, a layer or Out) of a set of exactly one place; `None` for any other
+    /// set.
     pub fn only(&self, set: PlaceSet) -> Option<u32> {
         match *self.places(set) {
             [place] => Some(place),
@@ -133,19 +139,17 @@ impl PlaceSets {
         if a == NOWHERE || a == b {
             return b;
         }
-        if a == EVERYWHERE || self.left.is_none() {
-            return EVERYWHERE;
-        }
         if let Some(&known) = self.unions.get(&(a, b)) {
             return known;
         }
-        let union = self.intern(&ascending([self.places(a), self.places(b)].concat()));
+        let union = self.union_of([a, b]);
         self.unions.insert((a, b), union);
         union
     }
 
-    /// Returns the union of the place sets `of`: [`EVERYWHERE`] if any of them is [`EVERYWHERE`],
-    /// and [`NOWHERE`] if there are none. Only the final union is stored, which saves memory.
+    /// Returns the union of the sets `of` of places (In, layers, Out): [`EVERYWHERE`] if any of
+    /// them is [`EVERYWHERE`], and [`NOWHERE`] if there are none. Unions of only some of the sets
+    /// are not stored, which saves memory.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
@@ -155,10 +159,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places of an operation that uses variables with the place sets `of`. The
-    /// smallest sets are united first, and a larger set adds nothing if it has a place in common
-    /// with the union so far. So a number that many places share, such as a learning rate, adds no
-    /// places.
+    /// Returns the places (In, layers, Out) of an operation that uses variables with the sets of
+    /// places `of`. Smaller sets are added first, and a larger set is not added if any of its
+    /// places was already added. So a number that many places share, such as a learning rate, adds
+    /// no places.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -182,14 +186,14 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// Iterates over all place sets in the order of their indices. Each item has the places of one
-    /// set.
+    /// Iterates over the lists of places (In, layers, Out) of all sets, in the order of their
+    /// indices.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns a copy in which the place `to` replaces the place `from` in each set, as if Out
-    /// moves to In. Each set keeps its index, even if several sets become equal.
+    /// Returns a copy in which the place `to` (In, a layer or Out) replaces the place `from` in
+    /// each set. Each set keeps its index, even if several sets become equal.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             ascending(
@@ -200,16 +204,12 @@ impl PlaceSets {
             .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
-        let mut ids = FxHashMap::default();
-        // Moving a place can make several sets equal. A search by places then finds the first of
-        // the equal sets.
-        let numbered = (0..).map(PlaceSet).zip(&sets);
-        for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
-            ids.entry(set.clone()).or_insert(id);
-        }
+        // If several sets have equal lists of places (In, layers, Out) after the replacement,
+        // [`intern`](Self::intern) finds the first of them, since the map keeps the last entry.
+        let ids = (0..sets.len() as u32).map(PlaceSet).rev();
         Self {
+            ids: sets.iter().cloned().rev().zip(ids).collect(),
             sets,
-            ids,
             unions: FxHashMap::default(),
             left: self.left,
         }

@@ -75,7 +75,7 @@ impl Positions {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns whether there are no positions, which is never so: one is always before the layers.
+    /// Returns false, because there is always a position before the layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -91,7 +91,8 @@ impl Positions {
         (self.pseudo_layers == PseudoLayers::InAndOut).then_some(self.layers.len() + 1)
     }
 
-    /// Returns whether In and Out are one position because Out runs on the first IPU.
+    /// Returns whether In (the operations before the first layer) and Out (those after the last)
+    /// are one position, because Out runs on the first IPU.
     pub fn out_is_first(&self) -> bool {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
@@ -150,13 +151,12 @@ impl Positions {
         if is_moved { 0 } else { place }
     }
 
-    /// Returns the name of a place, where `In` and `Out` have different names even if they share a
-    /// position.
+    /// Returns the name of a place (In, a layer or Out). In and Out have different names even if
+    /// they share a position because both run on the first IPU.
     pub fn name_of_place(&self, place: u32) -> &str {
-        match self.of_place(place) {
-            0 if self.out_is_first() && place == 0 => "In",
-            0 if self.out_is_first() => "Out",
-            position => self.name(position),
+        match place {
+            0 => "In",
+            place => (self.layers.get(place as usize - 1)).map_or("Out", String::as_str),
         }
     }
 
@@ -168,8 +168,9 @@ impl Positions {
     }
 
     /// Returns the position that `name` (given by the user) stands for. The first meaning that
-    /// applies is taken: the name of a layer; `In`, `Out` or `None`; a text for a place
-    /// (`Layering::with_named`); a part of the path of a layer's module.
+    /// applies is taken: the name of a layer; `In`, `Out` or `None`; the name of a module or
+    /// operation at which a layer or Out begins (`Layering::with_named`); a part of the path of a
+    /// layer's module.
     pub fn find(&self, name: &str) -> Named {
         let pseudo_layer = match (name, self.pseudo_layers) {
             _ if self.layers.iter().any(|layer| layer == name) => None,

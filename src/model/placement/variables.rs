@@ -16,26 +16,26 @@ pub struct VariablePlaces<'a> {
     /// (In, layers, Out); [`NOWHERE`] if they are not found yet.
     pub counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): whether its variables are at
-    /// several places only because of an operation that uses variables of all these places and has
-    /// no place of its own, such as a norm of all gradients.
+    /// several places (In, layers, Out) only because of an operation that works on variables of
+    /// several places, such as a norm of all gradients.
     pub by_touch: Vec<bool>,
-    /// One entry per operation group (operations with one debug context): whether any of its
-    /// operations uses variables of several places or only copies from and to the host, so that it
-    /// has no place of its own.
+    /// One entry per operation group (operations with one debug context): whether the places (In,
+    /// layers, Out) of any of its operations follow from the variables of each program
+    /// ([`OperationPlace::is_open`]).
     is_reaching: Vec<bool>,
     of_group: Vec<PlaceSet>,
 }
 
 impl<'a> VariablePlaces<'a> {
-    /// Finds the places of the variables of each use set, that is, the places of the operations
-    /// that use the variables. If no such operation has a place, the first of these rules that
-    /// gives a place applies:
+    /// Finds the places (In, layers, Out) of the variables of each use set, that is, the places of
+    /// the operations that use the variables. If no such operation has a place, the first of these
+    /// rules that gives a place applies:
     ///
-    /// 1. the layer that the variables' own name contains, or the places of the weight that it
-    ///    contains;
+    /// 1. the layer that the variables' own name contains, or the places of the weight whose name
+    ///    it contains;
     /// 2. the place of all other variables that an operation uses together with the variables, or
     ///    else that one of its programs uses, if this is a single place;
-    /// 3. the places of the partner of the variables
+    /// 3. the places of the partner of the variables, such as the weight of an optimizer's moment
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places of the variables that operations use together with the variables;
     /// 5. every stage.
@@ -49,12 +49,12 @@ impl<'a> VariablePlaces<'a> {
         bytes: &'a [SetBytes],
         sets: &mut PlaceSets,
     ) -> Self {
-        let of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
+        let (of_group, counted) = of_users(model, operations, sets, |_, _| true);
         let mut found = Self {
             model,
             layering,
             bytes,
-            counted: of_sets(model, &of_group, sets),
+            counted,
             by_touch: vec![false; model.use_sets.len()],
             is_reaching: model.groups_of_any(operations.iter().map(OperationPlace::is_open)),
             of_group,
@@ -68,18 +68,19 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // If no place (In, a layer or Out) is known for any variable that is used together
-                // with these variables, they are in every stage.
+                // The variables of a use set are in every stage if no variable that is used
+                // together with them has a place (In, a layer or Out).
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
         found
     }
 
-    /// Returns the places of the variables that each operation group without a place of its own
-    /// uses, and [`NOWHERE`] for other groups. A single number, such as the scale of all gradients,
-    /// counts only if the group's larger variables have no places. If there are more places than in
-    /// any real model, all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// Returns one entry per operation group (operations with one debug context): the places (In,
+    /// layers, Out) of the variables that the group uses, or [`NOWHERE`] if the group belongs to a
+    /// place itself. A single number, such as the scale of all gradients, counts only if the
+    /// group's larger variables have no places. If there are more places than in any real model,
+    /// all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -106,9 +107,10 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets (variables that the same
-    /// operations use) without places. `used` has the places of the variables that each operation
-    /// group without a place of its own uses.
+    /// Finds places (In, layers, Out) for use sets (variables that the same operations use) that
+    /// have none yet: by the names of their variables, by other variables that are used with them,
+    /// or by their partners (rules 1 to 3 of [`new`](Self::new)). `used` is the result of
+    /// [`used_places`](Self::used_places).
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
@@ -128,9 +130,9 @@ impl<'a> VariablePlaces<'a> {
         }
     }
 
-    /// Returns one entry per label of a variable: the places of the weight whose name the label
-    /// contains, or [`NOWHERE`] if there is none. Optimizer state is named `Accl1___weight` in
-    /// PopART and `weight/Adam` in TensorFlow.
+    /// Returns one entry per label of a variable: the places (In, layers, Out) that use the weight
+    /// whose name the label contains, or [`NOWHERE`] if there is none. Optimizer state is named
+    /// `Accl1___weight` in PopART and `weight/Adam` in TensorFlow.
     fn named_after(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let labels = &self.model.labels;
         let mut of_label = vec![NOWHERE; labels.len()];
@@ -154,10 +156,11 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns one entry per use set (variables that the same operations use): the place of the
-    /// other variables that an operation without a place of its own uses. If these have several
-    /// places, the single place of the variables that one of its programs uses is taken, or
-    /// [`NOWHERE`]. `used` is the same as in [`decide`](Self::decide).
+    /// Returns one entry per use set (variables that the same operations use): the place (In, a
+    /// layer or Out) of the other variables that an operation without its own place uses. If these
+    /// have several places, the single place of the variables that one of its programs uses is
+    /// taken, or [`NOWHERE`] (no stage). `used` is the result of
+    /// [`used_places`](Self::used_places).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |set: PlaceSet| {
             if sets.only(set).is_some() {
@@ -188,9 +191,10 @@ impl<'a> VariablePlaces<'a> {
         sets.used_places(cluster.sets.iter().map(|&set| self.counted[set as usize]))
     }
 
-    /// Returns the places of the code of each operation group. For groups without a place of their
-    /// own, also returns the places of the code of each cluster (programs of the group that use the
-    /// same variables). Code of no place is in every stage, so that no stage is underestimated.
+    /// Returns the places (In, layers, Out) of the code of each operation group (operations with
+    /// one debug context). Also returns the places of the code of each cluster (programs of the
+    /// group that use the same variables) of groups that work on variables of several places. Code
+    /// for which no place is found is in every stage, so that no stage is underestimated.
     pub fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
@@ -208,54 +212,43 @@ impl<'a> VariablePlaces<'a> {
     }
 }
 
-/// Returns the names of weights that the name of optimizer state may contain: each text after a
-/// `___`, and then each text before a `/`; of each kind, longer names are first.
+/// Returns the names of weights that the name of optimizer state may contain, in the order in which
+/// they are tried: the text after each `___`, then the text before each `/`, each time the longest
+/// first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
     marked.chain(nested)
 }
 
-/// Returns the places of the variables of each use set: the places (`of_group`) of all operation
-/// groups that use them.
-pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+/// Returns the places (In, layers, Out) of each use set (variables that the same operation groups
+/// use): the union of the places of its groups, which `of_group` has.
+fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     model.use_sets.fold(NOWHERE, |places, group| {
         sets.union(places, of_group[group as usize])
     })
 }
 
-/// Returns the places of the variables of each use set: the places of all operations that use them
-/// and for which `is_wanted` is true. `is_wanted` is called with an operation and the reason for
-/// its places.
+/// Returns the places (In, layers, Out) of each use set (variables that the same operations use):
+/// the union of the places of its operations for which `is_wanted` is true. `is_wanted` is called
+/// with an operation and the reason for its places.
 pub fn of_users(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
     is_wanted: impl Fn(&Operation, Reason) -> bool,
-) -> Vec<PlaceSet> {
-    let of_wanted = |(operation, own): (&Operation, &OperationPlace)| {
-        if is_wanted(operation, own.reason) {
-            own.places
-        } else {
-            NOWHERE
-        }
-    };
-    let places = model.operations.iter().zip(operations).map(of_wanted);
-    let of_group = places_of_groups(model, places, sets);
-    of_sets(model, &of_group, sets)
-}
-
-/// Returns the places of each operation group: the union of the places of its operations.
-pub fn places_of_groups(
-    model: &Model,
-    places: impl IntoIterator<Item = PlaceSet>,
-    sets: &mut PlaceSets,
-) -> Vec<PlaceSet> {
+) -> (Vec<PlaceSet>, Vec<PlaceSet>) {
     let mut of_group = vec![Vec::new(); model.operation_groups.len()];
-    for (operation, places) in model.operations.iter().zip(places) {
-        of_group[operation.group as usize].push(places);
+    for (operation, own) in model.operations.iter().zip(operations) {
+        if is_wanted(operation, own.reason) {
+            of_group[operation.group as usize].push(own.places);
+        }
     }
-    of_group.into_iter().map(|all| sets.union_of(all)).collect()
+    let of_group: Vec<PlaceSet> = (of_group.into_iter())
+        .map(|all| sets.union_of(all))
+        .collect();
+    let of_set = of_sets(model, &of_group, sets);
+    (of_group, of_set)
 }
 
 /// Returns one entry per operation group (operations with one debug context): whether no other
@@ -263,9 +256,9 @@ pub fn places_of_groups(
 /// that runs the model, so they are not part of the model.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // One entry per use set (variables that the same operations use): first the number of its
-    // operation groups that compute (at most 2), and after the loop the maximum of this number over
-    // all use sets that contain these groups and possibly more.
+    // One entry per use set (variables that the same operation groups use): the number of its
+    // groups that compute (at most 2). The loop raises the entry to that of any use set that
+    // contains all groups of this set.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -281,8 +274,8 @@ pub fn isolated(model: &Model) -> Vec<bool> {
 /// own, are left out.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The place sets to which the other fields refer by index. Out (after the last layer) is a
-    /// separate place, even if it shares a position with In.
+    /// The sets of places (In, layers, Out) to which `forward` and `backward` refer by index. Out
+    /// (after the last layer) is a separate place, even if it shares a position with In.
     pub sets: PlaceSets,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
     /// that use its variables in the forward pass.
@@ -293,8 +286,9 @@ pub struct PassPlaces {
 }
 
 impl PassPlaces {
-    /// Finds the places that use the variables of each use set in each pass. `operations` has the
-    /// places of each operation, as an index into `sets`.
+    /// Finds the places (In, layers, Out) that use the variables of each use set (variables that
+    /// the same operations use) in each pass. `operations` has the places of each operation, as an
+    /// index into `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -304,10 +298,11 @@ impl PassPlaces {
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let mut in_pass = |is_wanted: fn(Pass) -> bool| {
-            of_users(model, operations, &mut sets, |operation, reason| {
+            let (_, of_set) = of_users(model, operations, &mut sets, |operation, reason| {
                 let streams = model.operation_groups[operation.group as usize].only_streams();
                 reason.is_own() && !streams && is_wanted(operation.pass)
-            })
+            });
+            of_set
         };
         let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
         let backward = in_pass(|pass| pass != Pass::Forward);
@@ -319,8 +314,9 @@ impl PassPlaces {
         })
     }
 
-    /// Returns the places (ascending) that use the variables of the use set `set`: first those in
-    /// the forward pass, then those in the backward pass or an update.
+    /// Returns the places (In, layers, Out; ascending) that use the variables of the use set `set`
+    /// (variables that the same operations use): first the places in the forward pass, then those
+    /// in the backward pass or an update.
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))

@@ -2,10 +2,10 @@
 //! because no framework puts a weight on two IPUs.
 
 use super::{LayerNames, PlaceSet, PlaceSets, Positions};
-use crate::model::{Model, SetBytes, ascending};
+use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
 /// (docs/model.md, "Shared weights").
@@ -16,11 +16,13 @@ pub struct WeightTie {
     pub weight: String,
     /// Bytes of the weight over all tiles.
     pub bytes: u64,
-    /// The places that use the weight, ascending; at least two. In and Out are separate places even
-    /// if they share a position ([`Positions::of_place`]).
+    /// The places (In, layers, Out) that use the weight, ascending; at least two. In (before the
+    /// first layer) and Out (after the last) are separate places even if they share a position
+    /// ([`Positions::of_place`]).
     #[serde(skip)]
     pub places: Vec<u32>,
-    /// The layers that use the weight, in order; `null` for In.
+    /// The layers that use the weight, in order; `null` for In (the operations before the first
+    /// layer).
     pub layers: LayerNames,
     /// Whether the user untied the weight (`--untie`), so that its layers may be on several IPUs.
     /// Otherwise the search keeps all of its layers on one IPU.
@@ -32,9 +34,9 @@ pub struct WeightTie {
 }
 
 impl WeightTie {
-    /// Returns the first and the last position that use the weight. These positions and all
-    /// positions between them must be on one IPU. Returns `None` if only one position uses the
-    /// weight, or if the user untied the weight.
+    /// Returns the first and the last position (In, a layer or Out) with operations that use the
+    /// weight. These positions and all positions between them must be on one IPU. Returns `None` if
+    /// only one position uses the weight, or if the user untied the weight.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -45,22 +47,24 @@ impl WeightTie {
     }
 }
 
-/// The weights that the user unties (`--untie`). The places that use an untied weight may be on
-/// different IPUs.
+/// The weights that the user unties (`--untie`). The places (In, layers, Out) that use an untied
+/// weight may be on different IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
-    /// Untie no weight, so that all places that share a weight stay on one IPU.
+    /// Untie no weight, so that all layers (and In and Out) that share a weight stay on one IPU.
     #[default]
     Nothing,
-    /// Untie the weights with these names, so that their places may be on different IPUs.
+    /// Untie the weights with these names, so that layers (and In and Out) that share one of them
+    /// may be on different IPUs.
     Weights(Vec<String>),
-    /// Untie all weights, so that places that share a weight may be on different IPUs.
+    /// Untie all weights, so that layers (and In and Out) that share a weight may be on different
+    /// IPUs.
     All,
 }
 
-/// Returns the weights that several places use, the largest first. For each use set, `bytes` has
-/// the bytes of its variables, and `of_set` has the places that use its variables. The caller sets
-/// the field `layers`.
+/// Returns the weights that several places (In, layers, Out) use, the largest first. For each use
+/// set (variables that the same operations use), `bytes` has the bytes of its variables, and
+/// `of_set` has the places that use them. The caller sets the field `layers`.
 pub fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -68,32 +72,31 @@ pub fn ties(
     of_set: &[PlaceSet],
     untied: &Untied,
 ) -> Vec<WeightTie> {
-    let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
+    let mut weights: BTreeMap<&str, (u64, BTreeSet<u32>)> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
         let name = model.label_of(set).weight_name();
-        // Variables that only one place uses are left out, even if a shared weight has the same
-        // name.
+        // A variable that only one place (In, a layer or Out) uses does not bind places to one IPU,
+        // even if it has the name of a weight that several places share.
         let places = sets.places(of_set[set as usize]);
         if name.is_empty() || places.len() < 2 {
             continue;
         }
-        let tie = weights.entry(name).or_insert_with(|| WeightTie {
-            weight: name.to_string(),
-            is_untied: match untied {
-                Untied::Nothing => false,
-                Untied::Weights(names) => names.iter().any(|other| other == name),
-                Untied::All => true,
-            },
-            ..WeightTie::default()
-        });
-        tie.bytes += bytes;
-        tie.places.extend_from_slice(places);
+        let (all_bytes, all_places) = weights.entry(name).or_default();
+        *all_bytes += bytes;
+        all_places.extend(places);
     }
-    let with_places = |tie: WeightTie| WeightTie {
-        places: ascending(tie.places).into(),
-        ..tie
+    let tie = |(name, (bytes, places)): (&str, (u64, BTreeSet<u32>))| WeightTie {
+        weight: name.to_string(),
+        bytes,
+        places: places.into_iter().collect(),
+        is_untied: match untied {
+            Untied::Nothing => false,
+            Untied::Weights(names) => names.iter().any(|other| other == name),
+            Untied::All => true,
+        },
+        ..WeightTie::default()
     };
-    let mut ties: Vec<WeightTie> = weights.into_values().map(with_places).collect();
+    let mut ties: Vec<WeightTie> = weights.into_iter().map(tie).collect();
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }

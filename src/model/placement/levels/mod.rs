@@ -22,10 +22,11 @@ pub enum Reach {
     /// All levels (In, layers, Out) that share a parameter. The parameter is given as an index into
     /// [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
-    /// No single level, because the operation works on variables of several levels.
+    /// The operation works on variables of several levels (In, layers, Out), so it is at no single
+    /// level.
     Several,
-    /// Every IPU, because the operation advances a state that several levels use, such as a random
-    /// state.
+    /// The operation runs on every IPU, because it advances a state that several levels (In,
+    /// layers, Out) use, such as a random state.
     Everywhere,
 }
 
@@ -94,9 +95,10 @@ pub struct Levels<'a> {
 
 impl<'a> Levels<'a> {
     /// Finds the level (In, a layer or Out) of each operation. Also returns the levels that share
-    /// each parameter (ascending; empty unless several levels share it). `levels` has the level in
-    /// the name of each operation, `out` is the highest level, and `weight_level` returns the level
-    /// in the name of a weight with a given use set.
+    /// each parameter (ascending; empty unless several levels share it). `levels` has the level of
+    /// the layer in the name of each operation, and `out` is the highest level. `weight_level`
+    /// returns the level of the layer in the name of a weight with a given use set (the operation
+    /// groups that use it).
     pub fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -141,7 +143,7 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
+    fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> {
         let edges = &self.model.flow.edges;
         self.incoming[node].iter().map(|&edge| &edges[edge])
     }
@@ -157,13 +159,13 @@ impl<'a> Levels<'a> {
         self.phases[node] == Phase::Forward
     }
 
-    fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn producers(&self, node: usize) -> impl Iterator<Item = usize> {
         let from = self.inputs(node).map(|edge| edge.from);
         from.filter(|&from| from != NO_NODE)
             .map(|from| from as usize)
     }
 
-    fn consumers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn consumers(&self, node: usize) -> impl Iterator<Item = usize> {
         self.outgoing(node)
             .iter()
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
@@ -232,17 +234,18 @@ impl<'a> Levels<'a> {
             .collect()
     }
 
-    /// Gives a node of the backward pass a seed, that is, its first level (In, a layer or Out): the
-    /// common level of its parameters and of the variables of the forward pass that it uses. The
-    /// node gets no seed if these have no common level, or if the level is above the nearest level
-    /// before the node.
+    /// Gives a node of the backward pass (steps of one operation) a seed, that is, its first level
+    /// (In, a layer or Out): the common level of its parameters and of the variables of the forward
+    /// pass that it uses. There is no seed if these have no common level, or if their level is
+    /// higher than the level from which data flows to the node, because levels fall in the backward
+    /// pass.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // A parameter or variable with several levels (In, layers, Out) does not show the level of
-        // a node that uses it.
+        // A parameter or variable with several levels (In, layers, Out) does not show which of them
+        // uses it here.
         let found = self.join(used.filter(|found| found.level().is_some()));
         if let Reach::At(level) = found
             && self.before[node].is_none_or(|before| level <= before)
@@ -252,30 +255,39 @@ impl<'a> Levels<'a> {
         }
     }
 
-    fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
+    fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> {
         self.parameters[node]
             .iter()
             .map(|&parameter| self.parameter_found[parameter])
     }
 
-    fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
+    fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> {
         ends(edge)
             .filter(|&node| self.is_forward(node))
             .map(|node| self.found[node])
     }
 
     fn forward(&mut self) {
-        // The node at which the forward pass reaches the last layer. Only nodes after it may be in
-        // Out.
+        // The node (steps of one operation) at which the forward pass reaches the last layer. Only
+        // nodes after it may be in Out, which has the operations after the last layer.
         let last_layer = (0..self.found.len())
             .filter(|&node| self.is_forward(node) && self.seeds[node].is_some())
             .rev()
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
+            // Such a parameter may be the weight of an embedding that encoder and decoder share.
+            let shares_with_in = || {
+                let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
+                let shared = &self.parameters[node];
+                let mut users = shared
+                    .iter()
+                    .flat_map(|&own| &self.model.flow.parameters[own].1);
+                users.any(|&user| is_in(user as usize))
+            };
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
-                (None, Some(_)) if self.shares_with_in(node) => Reach::At(0),
+                (None, Some(_)) if shares_with_in() => Reach::At(0),
                 // A node before all layers whose results only the first layer uses, such as a mask,
                 // is in In.
                 (None, Some(1)) => Reach::At(0),
@@ -303,9 +315,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns for each node of the data flow the next layer that the forward pass reaches from
-    /// this node on, by the names of nodes. The entry is In for nodes up to the first node with a
-    /// layer in its name, and after the last one.
+    /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
+    /// of the node or of the next node of the forward pass whose name contains a layer. The entry
+    /// is 0 (In) up to the first node with a layer in its name, and after the last one.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -319,29 +331,25 @@ impl<'a> Levels<'a> {
         called
     }
 
-    /// Returns whether `node` uses a parameter that the forward pass of In uses too, such as the
-    /// weight of an embedding that encoder and decoder share.
-    fn shares_with_in(&self, node: usize) -> bool {
-        let mut users = self.parameters[node]
-            .iter()
-            .flat_map(|&own| &self.model.flow.parameters[own].1);
-        let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
-        users.any(|&user| is_in(user as usize))
-    }
-
     /// Finds the levels (In, a layer or Out) of nodes in the backward pass to which neither names
     /// nor variables give one.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
+            let uses_stash_of_in = || {
+                let mut stash = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
+                stash.any(|found| found == Reach::At(0))
+            };
             self.found[node] = match (self.before[node], self.after[node]) {
                 // A sum of gradients is at the level (In, a layer or Out) where the last of the
                 // summed gradients is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
-                // The last node before In in the backward pass is in In if it uses tensors that the
-                // forward pass of In stashed.
-                (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                // A node of the backward pass with no level (a layer or Out) before it begins the
-                // backward pass of Out, or of a head between layers.
+                // If data flows from a node of the backward pass only to In (the operations before
+                // the first layer), the node is in In too if it uses tensors that the forward pass
+                // of In stashed.
+                (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
+                // If no data flows from a layer or Out to a node of the backward pass, the node
+                // begins the backward pass: that of Out (the operations after the last layer), or
+                // that of a head that uses the output of an earlier layer.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
                 // A node that leads to no level (In or a layer), such as the gradient of a weight
                 // that only goes to an accumulator, is placed by `Levels::updates`.
@@ -350,11 +358,15 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns a level (In, a layer or Out) for `node` from `before` to `after`, the nearest levels
-    /// on both sides. The first of these that exists is taken: the only level with a forward node
-    /// whose gradient `node` may be; the level that makes or uses the most bytes of the node's
-    /// variables; the level `before`. In the backward pass, `before` is the higher level. Returns
-    /// `Several` if `before` is beyond `after`.
+    /// Returns the level (In, a layer or Out) of `node` (steps of one operation). Data flows from
+    /// the level `before` through the node to the level `after`, so its level is one of them or
+    /// between them. Returns `Several` if no level is between them, because data flows against the
+    /// direction of the pass. The first of these levels that exists is taken:
+    ///
+    /// 1. the only level with a node of the forward pass whose gradient `node` may be, by the sizes
+    ///    of tensors ([`mirrors`](Self::mirrors));
+    /// 2. the level that makes or uses the most bytes of the node's variables;
+    /// 3. the level `before`.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -385,8 +397,8 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // The gradient of a pooling may use and make no variable of its own layer, so all
-            // levels (In, layers, Out) are tried.
+            // The gradient of a pooling may use no variable that its own layer makes, and make none
+            // that this layer uses. So all levels (In, layers, Out) are compared by size.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
@@ -398,29 +410,21 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether `node` can be at `level` (In, a layer or Out), by the variables that the
-    /// node uses. A shared parameter must be shared by `level`. A variable that the forward pass
-    /// makes or uses must be made or used at `level`.
+    /// Returns whether a node of the data flow can be at `level` (In, a layer or Out). Each shared
+    /// parameter that the node uses must be shared by `level`, and each variable that the node uses
+    /// must be made or used at `level` in the forward pass, unless the forward pass does not use
+    /// it.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
-        let is_elsewhere = |found| match found {
-            Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
-            _ => false,
-        };
+        let is_elsewhere =
+            |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A node of the forward pass is itself among the users of its variables. It has no
-            // level (In, a layer or Out) yet, so it allows each level.
+            // If the node belongs to the forward pass, it is itself among these users. It has no
+            // level (In, a layer or Out) yet, which allows each `level`.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
-    }
-
-    /// Returns whether `node` uses variables that the forward pass of In makes or uses and stashes
-    /// for the backward pass.
-    fn uses_stash_of_in(&self, node: usize) -> bool {
-        let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
-        found.any(|found| found == Reach::At(0))
     }
 
     /// Returns whether `node` sums gradients: it uses only variables that the backward pass makes
@@ -433,16 +437,16 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns the level (In, a layer or Out) of each operation: what its nodes (series of its
-    /// steps) in the forward pass have in common or, if there are none, all its nodes.
+    /// Returns the level (In, a layer or Out) of each operation: the common level of its nodes
+    /// (series of its steps) in the forward pass or, if there are none, of all its nodes.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // A recomputed operation runs again after the forward pass, but only its first run
-                // counts.
+                // A recomputed operation runs again after the forward pass, but its level is that
+                // of its first run.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();
@@ -463,7 +467,7 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
     by_node
 }
 
-fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
+fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> {
     edge.to
         .iter()
         .chain([&edge.from])

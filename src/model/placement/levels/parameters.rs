@@ -1,5 +1,6 @@
 //! Finds the levels (In, a layer or Out) of parameters, of tensors that are made only of
-//! parameters, and of nodes outside the backward pass of any layer, such as updates.
+//! parameters, and of nodes that are in no layer's forward or backward pass, such as updates of
+//! weights.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
@@ -67,13 +68,14 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts nodes of the forward pass that advance a state, such as a random state, on every IPU,
-    /// because every IPU has its own copy of the state. A node advances a state if it has no level,
-    /// and if several levels share each parameter that it shares with other nodes.
+    /// Puts operations that advance a state, such as a random state, on every IPU, because every
+    /// IPU has its own copy of the state. A node (steps of one operation) advances a state if no
+    /// data gives it a level (In, a layer or Out), it shares parameters with other nodes, and
+    /// several levels share each of these parameters.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A state has several users. A parameter with only one user, such as a constant, is
-            // ignored.
+            // A random state or another state has several users. A parameter with only one user,
+            // such as a constant, is ignored.
             let mut shared = self.parameters[node]
                 .iter()
                 .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)
@@ -85,10 +87,10 @@ impl Levels<'_> {
         }
     }
 
-    /// Finds the levels of nodes outside the backward pass of any layer. If the results of a node
-    /// reach updates of parameters, the node gets the level of these parameters. Otherwise, it gets
-    /// a level from In to the lowest layer whose gradient it uses; an example is the gradient of a
-    /// weight that only the host reads.
+    /// Finds the levels (In, layers, Out) of nodes outside the backward pass of any layer. If the
+    /// results of a node reach updates of parameters, the node gets the level of these parameters.
+    /// Otherwise, [`between`](Self::between) chooses a level from In up to the lowest layer whose
+    /// gradient the node uses. An example is the gradient of a weight that only the host reads.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
@@ -135,7 +137,7 @@ impl Levels<'_> {
     /// Iterates over the nodes (steps of an operation) after `node` that use the same gradients,
     /// because `node` may change the gradients in place. Single numbers, such as the scale of all
     /// gradients, are left out.
-    fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn later_users(&self, node: usize) -> impl Iterator<Item = usize> {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
         let is_late = |from: u32| from != NO_NODE && !self.is_forward(from as usize);

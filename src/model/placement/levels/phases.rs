@@ -39,9 +39,9 @@ impl Levels<'_> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // `from` is the highest level (nearest to Out) of the data that a node uses. Data only
-            // comes from a higher level in the backward pass, where it may arrive together with
-            // data from lower levels: stashed variables of the forward pass, and gradients of heads
+            // `from` is the highest level (In, layers, Out) from which data flows to the node. Only
+            // in the backward pass is it above the node's own level. Data from lower levels may
+            // arrive there too: stashed variables of the forward pass, and gradients of heads
             // between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
@@ -49,8 +49,8 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Of the current node and all later nodes: how many get data from a higher level (nearer to
-        // Out), minus how many get data only from lower levels.
+        // Counts the nodes from the current node to the last: how many get data from a higher level
+        // (In, layers, Out), minus how many get data only from lower levels.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -61,8 +61,9 @@ impl Levels<'_> {
     }
 
     /// Returns the first node of the backward pass of the last layer. `turn` is the first node to
-    /// which data flows down from another layer. Out runs in the longest gap (in nodes) between two
-    /// nodes of the last layer before `turn`, so the node at the end of this gap is returned.
+    /// which data flows down from another layer. Between the forward and the backward pass of the
+    /// last layer, Out runs (the operations after the last layer). So of the nodes of the last
+    /// layer before `turn`, the one after the longest gap (in nodes) is taken.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())
@@ -86,10 +87,10 @@ impl Levels<'_> {
             .collect()
     }
 
-    /// Returns whether `node` may be the gradient of a forward node at `level`, judging by bytes.
-    /// The largest tensor that `node` makes must be as large as the largest that the forward node
-    /// uses, and `node` must use a gradient as large as the largest tensor that the forward node
-    /// makes.
+    /// Returns whether `node` of the data flow may be the gradient of a node of the forward pass at
+    /// `level` (In, a layer or Out), judging by sizes: the largest tensor that `node` makes must be
+    /// as large as the largest that the forward node uses, and `node` must use a gradient as large
+    /// as the largest tensor that the forward node makes.
     pub fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;

@@ -40,9 +40,10 @@ impl Case {
         number
     }
 
-    /// Adds an operation whose name tells its properties: `layer/1/x` belongs to layer 1, an
-    /// operation whose name begins with `move` computes nothing, the compiler made one whose name
-    /// begins with `made`, and `grad` or `update` in a name marks the pass.
+    /// Adds an operation whose name gives its properties. `layer/1/x` belongs to layer 1. A name
+    /// that begins with `move` is that of an operation without vertices, and a name that begins
+    /// with `made` is that of an operation of the compiler. A name that contains `grad` is in the
+    /// backward pass, and a name that begins with `update` updates weights.
     pub(super) fn operation(&mut self, name: &str) -> usize {
         let computes = !name.starts_with("move");
         let present = [u32::from(computes)].into_iter().collect::<TileBytes>();
@@ -151,8 +152,9 @@ impl Case {
         (model, set_of)
     }
 
-    /// Builds the flow of data with one node per operation. The body of a function is a node only
-    /// in its first call. The first user of a variable writes the variable, unless the host does.
+    /// Builds the flow of data with one node per operation. If a function is called several times,
+    /// only the operations of its first call use variables. The first user of a variable writes the
+    /// variable, unless the host does.
     pub(super) fn flow(&self, set_of: &[u32]) -> DataFlow {
         let mut flow = DataFlow {
             nodes: (0u32..)

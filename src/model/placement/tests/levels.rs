@@ -117,7 +117,7 @@ fn the_name_of_an_update_is_that_of_one_level_of_a_shared_weight() {
 }
 
 /// The operation `gate grad` uses a weight that layers 1 and 2 share, but its result also reaches
-/// the update of a weight of layer 3. The weight that the operation itself uses decides.
+/// the update of a weight of layer 3. It is at layers 1 and 2, by the weight that it uses itself.
 #[test]
 fn a_gradient_is_where_its_weight_is_and_not_where_its_update_is() {
     let mut training = Training::new();
@@ -227,8 +227,8 @@ fn a_gradient_is_where_the_activation_is_that_it_uses() {
     assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
 }
 
-/// A sum of gradients of the backward pass is not placed in In, although more bytes of its result
-/// lead to In.
+/// A sum of gradients in the backward pass is at layer 2, which makes the last of these gradients,
+/// although most bytes of the result go to In (the operations before the first layer).
 #[test]
 fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     let mut training = Training::new();

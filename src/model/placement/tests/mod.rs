@@ -22,8 +22,7 @@ fn what_runs_around_the_layers_is_in_and_out() {
         placed.operation(training.head),
         ("Out".into(), Reason::AfterLayers)
     );
-    // The backward passes of the embedding and of the head are at the same places as their forward
-    // passes.
+    // The backward passes of the embedding (In) and of the head (Out) are in In and Out too.
     assert_eq!(placed.operation(5), ("Out".into(), Reason::AfterLayers));
     assert_eq!(placed.operation(9), ("In".into(), Reason::BeforeLayers));
     for (place, name) in PLACES.into_iter().enumerate() {
@@ -284,8 +283,9 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
         training.case.operations.insert(place, nested);
     }
     let placed = training.placed();
-    // The gradients of layers 3 and 2 call a function. Data flow places only the call of layer 3,
-    // so the operation before it gives the place of the call of layer 2.
+    // The gradients of layers 3 and 2 (operations 6 and 8) call one function (operations 7 and 9).
+    // Data flows only through the call of layer 3, so the call of layer 2 takes the place of the
+    // operation before it.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

@@ -4,8 +4,8 @@ use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// An operation whose name contains no layer uses as many bytes of layer 1 as it gives to layer 2.
-/// So the name of its weight, which contains layer 1, decides at which of the two it is.
+/// An operation whose name contains no layer uses as many bytes of layer 1 as layer 2 uses of its
+/// result. It is at layer 1, because the name of its weight contains layer 1.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -48,8 +48,8 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// Debug contexts tell weights from other parameters. The mask is an input that the host writes, so
-/// it does not place an operation at the layer that uses the mask.
+/// An operation prepares an attention mask, which the host writes, for layer 2. Debug contexts mark
+/// weights, and the mask is none, so the operation is in In (before the first layer).
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -64,7 +64,7 @@ fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
 }
 
 /// All layers share one weight, and the embedding has another. An operation that scales the
-/// gradients of both weights has no place of its own.
+/// gradients of both weights uses variables of several places, so it belongs to no single place.
 #[test]
 fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     let mut training = Training::new();
@@ -86,8 +86,8 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     assert_eq!(placed.operation(scale).0, "In 1 2 3");
 }
 
-/// The loss of layer 2 begins its backward pass with a tensor of ones. No data from Out leads to
-/// this tensor, so it is not in Out.
+/// Layer 2 has a loss of its own, whose backward pass begins with a tensor of ones. Only layer 2
+/// uses this tensor, so it is not in Out (the operations after the last layer).
 #[test]
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
@@ -98,8 +98,8 @@ fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
 }
 
-/// A residual sum of outputs of In and layer 1 is recomputed in the backward pass. Its inputs
-/// decide nothing there, so only its first run gives the place.
+/// A residual sum of outputs of In and layer 1 is recomputed in the backward pass. The sum is at
+/// layer 1, by the data flow of its first run in the forward pass.
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
@@ -163,8 +163,8 @@ fn inputs_tell_the_layer_where_no_name_does() {
     assert_eq!(place, ("In".into(), Reason::BeforeLayers));
 }
 
-/// Layer 2 runs before layer 1, as if an encoder has a higher number than its decoder. The order in
-/// which layers run counts.
+/// Layer 2 runs before layer 1, as in a model that gives its encoder a higher number than its
+/// decoder. Data flows from layer 2 through the operation `between` to layer 1.
 #[test]
 fn layers_are_passed_in_the_order_in_which_they_run() {
     let mut case = Case {
@@ -182,7 +182,8 @@ fn layers_are_passed_in_the_order_in_which_they_run() {
 }
 
 /// The backward pass begins with operations of the loss that use no weights, such as for a mean of
-/// the outputs of layers. These operations are in Out.
+/// the outputs of layers. These operations are in Out, which has the operations after the last
+/// layer.
 #[test]
 fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let mut training = Training::new();
