@@ -123,8 +123,9 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// If the file cannot be read or understood, or if the profile of the model contradicts itself
-    /// by an unknown number of bytes and `allow_incomplete` is false; the error names the file.
+    /// If the file cannot be read or understood; or if tables of the model's profile are missing or
+    /// contradict each other so that any number of bytes may be wrong, and `allow_incomplete` is
+    /// false. The error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         let files = Files {
@@ -154,8 +155,9 @@ impl Analysis {
     }
 }
 
-/// Returns the warnings of `model`, each with the path of the profile, or an error if tables of the
-/// profile contradict each other by an unknown number of bytes and `allow_incomplete` is false.
+/// Returns the warnings of `model`, each with the path of the profile. An error if tables of the
+/// profile are missing or contradict each other so that any number of bytes may be wrong, and
+/// `allow_incomplete` is false.
 fn warnings_of(
     model: &Model,
     profile: &Path,

@@ -40,7 +40,7 @@ pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
 /// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// What a message tells the user to do if a file that should be a report is none.
+/// What a message tells the user to do if a file should be a report of popliner, but is not.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
 /// An error of the operating system while a file or folder was read. The caller adds the name of

@@ -52,8 +52,8 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood, or if the profile contradicts itself by an unknown
-    /// number of bytes. The error names the file.
+    /// If a file cannot be read or understood; or if tables of the profile are missing so that any
+    /// number of bytes may be wrong, and `options` does not allow this. The error names the file.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }

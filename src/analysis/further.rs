@@ -30,8 +30,8 @@ pub struct FurtherProfile {
 }
 
 impl FurtherProfile {
-    /// Returns the number of samples in a micro-batch; `None` if the profile was recorded with
-    /// another available memory proportion instead.
+    /// Returns the number of samples in a micro-batch of this profile; `None` if the profile differs
+    /// from the main profile in the available memory proportion, and not in this number.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),

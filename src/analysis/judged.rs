@@ -143,9 +143,9 @@ impl JudgedSplit {
     /// Returns the stages of the split as ranges of positions (In, layers and Out, in order).
     ///
     /// # Errors
-    /// If the model has no layer of a name, if the layers are not in the order of the model, if the
-    /// numbers of layers do not add up to the number of layers in the model, or if an IPU would run
-    /// nothing although the number of IPUs or the memory in `request` rules that out.
+    /// If the model has no layer of a name; if the layers are not in the order of the model; if the
+    /// numbers of layers do not add up to the number of layers in the model; or if an IPU would run
+    /// nothing, and `request` has fewer IPUs than the split or one amount of memory for each IPU.
     pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
         let mut named = stages.iter().skip(1).zip(self.layers());
@@ -276,9 +276,9 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU, if these
-/// numbers alone describe another split than `plan`: a stage begins inside a block, or between
-/// layers outside blocks.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
+/// Returns `None` if these numbers alone determine `plan`, since every stage but stage 0 begins with
+/// a block, or directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
@@ -304,8 +304,9 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing although `request` has fewer IPUs than the split, or one
-/// amount of memory for each IPU. `stages` has the range of positions on each IPU.
+/// Returns an error if an IPU of a split runs nothing, and `request` either has fewer IPUs than the
+/// split, or one amount of memory for each IPU. `stages` has one entry per IPU of the split: the
+/// range of positions (In, layers, Out) that it runs.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());
@@ -388,8 +389,8 @@ mod tests {
         assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
-    /// Checks that, if a list has numbers of blocks (numbered layers), the layers before the first
-    /// block run on the first IPU, and those after the last block on the last IPU.
+    /// Checks lists of `--layers-per-ipu` that count blocks (numbered layers): layers before the
+    /// first block run on the first IPU, and layers after the last block on the last IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];

@@ -32,8 +32,8 @@ pub struct Layers<'a> {
     /// regex's layers fits. If so, commands that name modules as layers need `--layer-name-regex
     /// auto`.
     pub are_switched: bool,
-    /// Whether these layers are the finest possible: the modules inside the layers that the user
-    /// requested.
+    /// Whether this is the finest layering that the search tries: layers are divided into the
+    /// modules inside them.
     pub(super) are_parts: bool,
     pub(super) options: PlacementOptions,
 }

@@ -155,8 +155,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     }))
 }
 
-/// Returns whether the layer that `option` names becomes the first layer of a stage. Such options
-/// cannot name In, which always begins stage 0.
+/// Returns whether `option` names layers that begin a stage other than stage 0. Such an option
+/// cannot name In (the operations before the first layer), which always begins stage 0.
 fn begins_stage(option: &str) -> bool {
     option.starts_with("--splits") || option.starts_with("--cut-before")
 }
@@ -166,7 +166,8 @@ fn begins_stage(option: &str) -> bool {
 /// other than stage 0 can begin.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // If Out runs on the first IPU, the first position is named `In Out`: suggest either word.
+    // If Out (the operations after the last layer) runs on the first IPU, the first position is
+    // named `In Out`. The user writes only one of the two words, so each is a suggestion.
     let named = |position: usize| {
         let name = positions.name(position).to_string();
         let names = match position {

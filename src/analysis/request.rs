@@ -230,9 +230,9 @@ impl Request {
 }
 
 impl Level<'_> {
-    /// Translates `request` into a search over the positions (In, layers, Out) of these layers. An
-    /// error if options contradict each other, name layers that the model does not have, or need
-    /// cycle counts that the profile does not have.
+    /// Translates `request` into a search in this layering, with positions (In, layers, Out) in
+    /// place of layer names. An error if options contradict each other, name layers that the model
+    /// does not have, or need cycle counts that the profile does not have.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let placement = &self.layers.placement;
         let positions = &placement.positions;
@@ -261,10 +261,11 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order: by where optimizer
-    /// state is kept, and for layers that a micro-batch runs through several times, pipelines whose
-    /// stages run side by side before pipelines whose stages take turns. The solver and the memory
-    /// model of the original tool have no pipeline; an error if `request` combines them with one.
+    /// Returns the pipelines that `request` allows, in groups that the search tries in order until a
+    /// split fits. Groups differ in the place of optimizer state. If a micro-batch runs through
+    /// layers several times, pipelines whose stages take turns form groups of their own, each after
+    /// the group whose stages run side by side. The greedy solver and the classic memory model
+    /// support no pipeline; an error if `request` combines one of them with options of a pipeline.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());
         if let Some(original) = request.of_original() {

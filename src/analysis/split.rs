@@ -23,8 +23,8 @@ impl<'a> Layers<'a> {
         &self.analysis.model
     }
 
-    /// Returns the index into the layer order of the layer `name`, or of `In`, `Out` or `None`, as
-    /// constraints use it; no index if there is no such layer.
+    /// Returns the position (index in the order In, layers, Out) of the layer `name`, or of `In`,
+    /// `Out` or `None`; no position if the model has no such layer.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -144,8 +144,9 @@ impl<'s> Answers<'s> {
         Ok((level, result))
     }
 
-    /// Returns whole layers, and the memory and time of all ranges of these layers in the first
-    /// pipeline that `request` allows.
+    /// Returns the layering into the layers that `request` asks for, not divided into modules, and
+    /// the memory and time of all ranges of these layers in the first pipeline that `request`
+    /// allows.
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
@@ -234,10 +235,11 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs for which the report shows the best split: every number up to 16,
-/// then powers of 2, and the neighbours of the number that the split `answer` has. That number is
-/// the maximum if there is one amount of memory for each IPU. Returns no numbers if `request` does
-/// not ask for other splits, or if the model has too many layers to compute them.
+/// Returns the numbers of IPUs in a replica for which the report shows the best split: every number
+/// up to 16 and, up to the number of IPUs that the split `answer` has, powers of 2 and the two
+/// highest numbers. If `request` has one amount of memory for each IPU, all numbers are at most the
+/// IPUs of `answer`. Returns no numbers if `request` does not ask for other splits, or if the model
+/// has too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     let positions = answer.level.layers.placement.positions.len();
     if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
@@ -264,8 +266,9 @@ pub(crate) struct SearchedLayers<'s> {
     /// The best split for the request, with the search that led to it; `None` if no search was
     /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// The further profiles whose compilation a stage of the split uses: the index of the profile,
-    /// and the same layers in that profile.
+    /// One entry per further profile (recorded with another available memory proportion) from which
+    /// a stage of the split takes its costs: the index of the profile, and the layers and the split
+    /// of the model in that profile.
     pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 

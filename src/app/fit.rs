@@ -47,8 +47,8 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
 }
 
 /// Adds to `report` how the memory of the compilation differs from the earlier report `prediction`.
-/// Leaves out the reserve that would have been enough, unless both reports tell whether the model
-/// fits.
+/// Unless both reports have a verdict (whether the model fits), leaves out the `--reserve` with
+/// which the prediction would have been high enough.
 fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
@@ -59,8 +59,8 @@ fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparison
         comparison.reserve = None;
     }
     fit.comparison = Some(comparison);
-    // The comparison names layers as the prediction does, so `report` must also use the
-    // prediction's names for the operations before and after the layers (In and Out, or None).
+    // The comparison has the names of the prediction for the operations before and after the layers
+    // (In and Out, or None for both). The rest of the report must use the same names.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

@@ -36,9 +36,10 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Checks the values `all` of `option`, such as `--micro-batch`. No value may occur twice. If there
-/// are values, exactly one must have no profile, since it belongs to the first profile. `what` is a
-/// word for a value, followed by two examples of a value.
+/// Checks all values of `option`, such as `--micro-batch`, which the user gives as VALUE or as
+/// VALUE=PROFILE. No value may occur twice. If there are values, exactly one must be without a
+/// profile: it is the value of the profile that the argument PROFILE names. `what` is a word for a
+/// value, followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,

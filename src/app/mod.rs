@@ -82,8 +82,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn execute(line: CommandLine) -> Result<Exit> {
-    // Without a handler of signals, Ctrl-C still ends the command, but may leave a temporary file
-    // behind. So this error is ignored.
+    // The handler of signals only prevents that Ctrl-C leaves a temporary file behind. If it cannot
+    // be installed, the command runs without it.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));

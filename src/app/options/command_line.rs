@@ -13,8 +13,9 @@ use std::path::Path;
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
-/// Options of the groups in [`REPEATED`] that suggested commands leave out: `--list-layers`
-/// requests a result, and after the greedy search of `--solver` no command is suggested.
+/// Options that suggested commands leave out, although [`REPEATED`] has their groups:
+/// `--list-layers`, since it requests a result, and `--solver`, since commands are only suggested
+/// after a search with its default value.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
 /// A parsed command line, which either prints something about the command or reads a profile.
@@ -44,7 +45,7 @@ impl CommandLine {
         let matches = command
             .try_get_matches_from_mut(&line)
             .map_err(|error| with_suggestion(error, &command))?;
-        // A command line with `--generate` names no profile, but `Options` requires one.
+        // `Options` cannot be made with `--generate`, since it requires the argument PROFILE.
         if let Some(&what) = matches.get_one::<Generate>("generate") {
             return Ok(Self::Generate(what));
         }

@@ -63,8 +63,8 @@ pub struct Effect {
     /// The options of the group, which affect only some results. Each would be ignored unless an
     /// option that requests these results ([`on`](Self::on)) is given too.
     pub options: Vec<String>,
-    /// The options that request the affected results. At least one of them must be given with any
-    /// of [`options`](Self::options).
+    /// The options that request the results which [`options`](Self::options) affect. At least one
+    /// of them must be given with any of `options`.
     pub on: Vec<&'static str>,
 }
 
@@ -100,7 +100,8 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 pub struct NoEffect {
     /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
-    /// The options that request the results that `option` affects, as a list for the message.
+    /// The options that request the results which `option` affects, in words, such as `--solve or
+    /// --plan`.
     pub on: String,
     /// Whether the original tool, the Python program before popliner, would have accepted the
     /// command line.

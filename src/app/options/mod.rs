@@ -57,7 +57,7 @@ pub struct Options {
     #[command(flatten)]
     pub exports: ExportArgs,
 
-    /// Name of the model in your code, which the names of modules in the profile are below
+    /// Name of the model in your code, which configurations put before the names of its modules
     #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
           group = effects::ON_EMIT, help_heading = "Names for --emit")]
     pub module_root: String,

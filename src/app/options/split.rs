@@ -132,8 +132,8 @@ pub struct PipelineArgs {
     pub optimizer_state: OrAuto<StatePlace>,
 
     /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may be
-    /// given several times, is a profile of the same model with another one: a folder, a profile.pop,
-    /// or a saved model. Each stage then has the proportion that is best for it
+    /// given several times, is a profile of the same model with another proportion: a folder, a
+    /// profile.pop, or a saved model. Each stage then has the proportion that is best for it
     #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion, group = ON_SPLITS)]
     pub amp: Vec<OfProfile<f64>>,
 }
@@ -159,15 +159,15 @@ pub struct TimeArgs {
           group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
-    /// Samples in a micro-batch of the profile, for samples a second. SIZE=PROFILE, which may be given
-    /// several times, is a profile of the same model with another size: a folder, a profile.pop, or
-    /// a saved model. The answer then has the size with the most samples a second that fits, with as
-    /// many samples in a step
+    /// Samples in a micro-batch of the profile, from which popliner computes samples a second.
+    /// SIZE=PROFILE, which may be given several times, is a profile of the same model with another
+    /// size: a folder, a profile.pop, or a saved model. The answer then has the size that fits with
+    /// the most samples a second; a step has the same number of samples with each size
     #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
     pub micro_batch: Vec<OfProfile<u64>>,
 
-    /// How many replicas of the pipeline run side by side, each on its part of the IPUs: for
-    /// samples a second, and to shard the optimizer state
+    /// How many replicas of the pipeline run side by side, each on its part of the IPUs. Samples a
+    /// second are those of all replicas, and sharded optimizer state is divided among them
     #[arg(long, value_name = "R", default_value = "1",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_SPLITS)]
     pub replicas: u64,
