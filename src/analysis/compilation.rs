@@ -72,8 +72,8 @@ impl Compilation {
         );
         let profile = profile.with_context(|| displayed(path))?;
         let contradictions = check_compilation(&profile);
-        let files = [displayed(path), displayed(path)];
-        check(&contradictions, &files, options.allow_incomplete)?;
+        let files = Files::of(path, None).displayed();
+        check(&contradictions, files, options.allow_incomplete)?;
         let mut warnings = about(path, &profile.warnings);
         let left_out = |error| {
             let text = format!("layers on IPUs are left out: {error:#}");
@@ -150,7 +150,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let (warnings, _) = check_debug(programs, None, debug, contexts)?;
+    check_debug(programs, None, contexts).with_context(|| displayed(debug))?;
     let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
-    Ok((Some(found), warnings))
+    Ok((Some(found), about(debug, contexts.warning())))
 }

@@ -247,7 +247,7 @@ impl Run {
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,
-            &report.displayed_files(),
+            report.provenance.files.displayed(),
             self.options.results.allow_incomplete,
         )?;
         for (file, warning) in report.doubts() {

@@ -4,15 +4,13 @@
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{FileWarnings, OWN_DEBUG, about, displayed};
+use crate::message::OWN_DEBUG;
 use crate::profile::{Profile, Program, ProgramKind, Programs};
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
-use std::path::Path;
 
-/// Checks that the debug contexts in the debug file at `path` are intact and belong to `programs`.
-/// Returns the warnings about the content of the file, each with `path`. If the file is damaged,
-/// also returns a contradiction with the bytes of `profile` that depend on the damaged data. There
+/// Checks that the debug contexts in `debug_info` are intact and belong to `programs`. If they do
+/// not, returns a contradiction with the bytes of `profile` that depend on the damaged data. There
 /// is no bound on these bytes if the contexts are of another compilation, or if any context may
 /// have a wrong name.
 ///
@@ -22,19 +20,16 @@ use std::path::Path;
 pub fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
-    path: &Path,
     debug_info: &DebugInfo,
-) -> Result<(FileWarnings, Option<Contradiction>)> {
-    let warnings = about(path, debug_info.warning());
+) -> Result<Option<Contradiction>> {
     if debug_info.is_empty() && debug_info.damage().is_empty() {
         // Such files exist: two `debug.cbor` files without contexts were found in public
         // repositories.
-        return Err(anyhow::anyhow!(
+        bail!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
-             compiled nothing; give the debug.cbor of the process that wrote the profile, or \
-             record both again with autoReport.outputDebugInfo set to true"
-        )
-        .context(displayed(path)));
+             compiled nothing; {OWN_DEBUG}, or record both again with autoReport.outputDebugInfo \
+             set to true"
+        );
     }
     let debug_match = DebugMatch::new(programs, debug_info);
     let is_foreign = debug_match.is_foreign();
@@ -59,25 +54,26 @@ pub fn check_debug(
     }
     texts.extend(damage.iter().map(ToString::to_string));
     if texts.is_empty() {
-        return Ok((warnings, None));
+        return Ok(None);
     }
     let text = texts.join("; ");
     let Some(profile) = profile else {
-        return Err(incomplete(DEBUG, &text)).with_context(|| displayed(path));
+        return Err(incomplete(DEBUG, &text).into());
     };
     let (witness, table) = (Witness::DebugContexts, "debug.cbor");
-    let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {
-        Contradiction::unbounded(witness, table).in_row(text)
-    } else {
-        Contradiction::lacking(
-            witness,
-            table,
-            text,
-            bytes_of(profile, &lacking(&profile.programs, debug_info)),
-            &profile.recorded,
-        )
-    };
-    Ok((warnings, Some(found)))
+    Ok(Some(
+        if is_foreign || damage.iter().any(Damage::may_change_any_name) {
+            Contradiction::unbounded(witness, table).in_row(text)
+        } else {
+            Contradiction::lacking(
+                witness,
+                table,
+                text,
+                bytes_of(profile, &lacking(&profile.programs, debug_info)),
+                &profile.recorded,
+            )
+        },
+    ))
 }
 
 /// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may

@@ -49,38 +49,34 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words before the two numbers in the message about a contradiction, the recorded
-    /// and the computed number; `None` for checks of missing data, which compare no numbers.
-    fn words(self) -> Option<[&'static str; 2]> {
-        Some(match self {
-            Self::Rows => ["its rows are", "the rows that it needs are"],
-            Self::OneStage => ["the total is", "its variables and code take"],
-            Self::Total => ["the total is", "its parts make up"],
-            Self::Categories => ["bytes are", "its variables have"],
-            Self::LiveBySteps => [
+    /// Returns two parts of the message about a contradiction. The first are the words before the
+    /// recorded and before the computed number; `None` for checks of missing data, which compare no
+    /// numbers. The second is the amount of which the message gives a percentage.
+    fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
+        let (whole, recorded, computed) = match self {
+            Self::Rows => ("all", "its rows are", "the rows that it needs are"),
+            Self::OneStage => (TILE, "the total is", "its variables and code take"),
+            Self::Total => (TILE, "the total is", "its parts make up"),
+            Self::Categories => (TILE, "bytes are", "its variables have"),
+            Self::LiveBySteps => (
+                "the step where most is live",
                 "live beside always-live variables are",
                 "the variables of all tiles have",
-            ],
-            Self::Code => ["bytes are", "programs and vertices have"],
-            Self::Passes => [
+            ),
+            Self::Code => (TILE, "bytes are", "programs and vertices have"),
+            Self::Passes => (
+                "the parameters",
                 "the bytes of the parameters that operations read are",
                 "the bytes of those that are updated, as in training, are",
-            ],
-            Self::Programs | Self::Variables | Self::DebugContexts => return None,
-        })
-    }
-
-    /// Returns the words for the amount of which the message about a contradiction gives a
-    /// percentage, such as `the fullest tile`.
-    fn whole(self) -> &'static str {
-        match self {
-            Self::Rows => "all",
-            Self::Passes => "the parameters",
-            Self::LiveBySteps => "the step where most is live",
-            _ => "the fullest tile",
-        }
+            ),
+            Self::Programs | Self::Variables | Self::DebugContexts => return (None, TILE),
+        };
+        (Some([recorded, computed]), whole)
     }
 }
+
+/// The amount of which most messages about a contradiction give a percentage.
+const TILE: &str = "the fullest tile";
 
 /// Two parts of a message about a bad file: what is wrong with it, and what the user can do.
 type FileProblem = (&'static str, &'static str);
@@ -232,7 +228,7 @@ impl fmt::Display for Contradiction {
             .flatten()
             .collect();
         f.write_str(&place.join(", "))?;
-        let words = self.witness.words();
+        let (words, whole) = self.witness.words();
         if let Some([before_recorded, before_computed]) = words {
             let [recorded, computed] = [self.recorded, self.computed].map(grouped);
             write!(
@@ -247,7 +243,7 @@ impl fmt::Display for Contradiction {
             None if words.is_none() => return f.write_str(", which could move all bytes"),
             _ => {}
         }
-        write!(f, " ({} of {}", self.share, self.witness.whole())?;
+        write!(f, " ({} of {whole}", self.share)?;
         match self.tiles.saturating_sub(1) {
             0 => f.write_str(")"),
             1 => f.write_str("; 1 more tile is off)"),
@@ -344,22 +340,22 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
 /// as messages show them. The error begins with the path of the file that it is about.
 pub fn check(
     all: &[Contradiction],
-    [profile, debug]: &[String; 2],
+    [profile, debug]: [String; 2],
     is_allowed: bool,
 ) -> anyhow::Result<()> {
-    if is_allowed || !are_refused(all) {
+    if is_allowed {
         return Ok(());
     }
-    let refused = || all.iter().filter(|found| found.refused);
-    let is_of_profile = refused().any(|found| !found.is_of_debug());
-    let texts: Vec<String> = refused()
-        .filter(|found| found.is_of_debug() != is_of_profile)
-        .map(ToString::to_string)
-        .collect();
-    let (file, problem) = if is_of_profile {
-        (profile, PROFILE)
-    } else {
-        (debug, DEBUG)
-    };
-    Err(anyhow::Error::from(incomplete(problem, &texts.join("; "))).context(file.clone()))
+    for (file, problem, is_of_debug) in [(profile, PROFILE, false), (debug, DEBUG, true)] {
+        let texts: Vec<String> = all
+            .iter()
+            .filter(|found| found.refused && found.is_of_debug() == is_of_debug)
+            .map(ToString::to_string)
+            .collect();
+        if !texts.is_empty() {
+            let error = incomplete(problem, &texts.join("; "));
+            return Err(anyhow::Error::from(error).context(file));
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ fn bytes_without_a_bound_rule_out_a_verdict_and_others_do_not() {
     let unbounded = Contradiction::without_rows("memory_by_tile", 41);
     assert_eq!((unbounded.bytes, unbounded.refused), (None, true));
     let all = [bounded, unbounded];
-    let check = |all: &[_], is_allowed| check(all, &Default::default(), is_allowed);
+    let check = |all: &[_], is_allowed| check(all, Default::default(), is_allowed);
     assert!(check(&all[..1], false).is_ok());
     assert!(check(&all, false).is_err() && check(&all, true).is_ok());
 }
