@@ -40,10 +40,6 @@ impl FurtherProfile {
     }
 }
 
-/// One kind of property of a model, such as `layer`, and the values that the model has. The
-/// profiles of one model have the same values in the same order.
-type Properties = (&'static str, Vec<String>);
-
 /// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
 /// weights are the same in both.
 ///
@@ -74,9 +70,10 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the properties by which profiles of different models are told apart, such as target,
-/// layers and weights, from the most general to the most specific.
-fn properties(layers: &Layers<'_>) -> Vec<Properties> {
+/// Returns the kinds of properties by which profiles of different models are told apart, such as
+/// `layer`, from the most general to the most specific, each with the values that the model has. The
+/// profiles of one model have the same values in the same order.
+fn properties(layers: &Layers<'_>) -> Vec<(&'static str, Vec<String>)> {
     let (model, placement) = (layers.model(), &layers.placement);
     let pass = match model.backward_start {
         Some(_) => "training",

@@ -124,20 +124,19 @@ impl<'a> Layers<'a> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
-        let modules = self.other_modules(request);
-        let are_parts = number > usize::from(modules.is_some());
-        let layering = match (number, modules) {
-            (1, Some(modules)) => Some(modules),
-            (2, Some(modules)) => self.analysis.parts(&modules, request),
-            (1, None) => self.analysis.parts(&self.layering, request),
-            _ => None,
-        };
         let is_switched = self.layering.modules().is_none();
-        let finer = |layering| {
-            self.analysis
-                .finer(layering, request, is_switched, are_parts)
+        let (layering, are_parts) = match (number, self.other_modules(request)) {
+            (1, Some(modules)) => (Some(modules), false),
+            (2, Some(modules)) => (self.analysis.parts(&modules, request), true),
+            (1, None) => (self.analysis.parts(&self.layering, request), true),
+            _ => return Ok(None),
         };
-        layering.map(finer).transpose()
+        layering
+            .map(|layering| {
+                self.analysis
+                    .finer(layering, request, is_switched, are_parts)
+            })
+            .transpose()
     }
 
     /// Returns the modules of the model as layers, to try in place of the layers that the default
@@ -179,15 +178,13 @@ impl Analysis {
             names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
             names
         };
-        let mut unknown = untied(placement, named.clone());
-        for number in 1.. {
-            let Some(first) = unknown.first() else {
-                break;
-            };
+        let (mut unknown, mut number) = (untied(placement, named.clone()), 1);
+        while let Some(first) = unknown.first() {
             let Some(finer) = whole.finer_layers(request, number)? else {
                 return Err(no_tie(first, placement));
             };
             unknown = untied(&finer.placement, unknown);
+            number += 1;
         }
         Ok(())
     }

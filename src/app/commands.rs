@@ -9,90 +9,72 @@ use crate::report::{BestSplit, FullestTile, Report, Stage};
 use crate::search::{IpuCount, Reserve, Solver, Word};
 use std::fmt;
 
-/// A command line of popliner that is suggested to the user. There is one entry per argument; an
-/// option and its value are one argument (`--num-ipus=4`).
-#[derive(Clone, PartialEq)]
-struct Command(Vec<String>);
-
-impl Command {
-    /// Removes from the suggested command every argument that is `option` (a name such as
-    /// `--num-ipus`), with or without a value.
-    fn without(mut self, option: &str) -> Self {
-        self.0
-            .retain(|argument| argument.split('=').next() != Some(option));
-        self
-    }
-
-    /// Sets `option` (a name such as `--num-ipus`) of the suggested command to `value`, and removes
-    /// its earlier values.
-    fn with(self, option: &str, value: impl fmt::Display) -> Self {
-        self.without(option).and(option, value)
-    }
-
-    /// Adds `option` with the value `value` to the suggested command, and keeps earlier values:
-    /// some options, such as `--pin`, may be given several times.
-    fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
-        self.0.push(format!("{option}={value}"));
-        self
-    }
-
-    /// Removes from the suggested command the argument that gives `constraint`, a constraint on
-    /// layers (such as that of `--pin`) as messages write it.
-    fn without_constraint(mut self, constraint: &str) -> Self {
-        let is_it = |argument: &String| {
-            argument
-                .split_once('=')
-                .and_then(|(option, value)| LayerConstraint::parse(option, value))
-                .is_some_and(|own| own.to_string() == constraint)
-        };
-        if let Some(index) = self.0.iter().position(is_it) {
-            self.0.remove(index);
-        }
-        self
-    }
+/// Returns the line that runs popliner with `arguments`, in which an option and its value are one
+/// argument (`--num-ipus=4`).
+fn line(arguments: &[String]) -> String {
+    let words = arguments.iter().map(|word| format!(" {}", shell(word)));
+    format!("popliner{}", words.collect::<String>())
 }
 
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("popliner")?;
-        self.0
-            .iter()
-            .try_for_each(|word| write!(f, " {}", shell(word)))
+/// Makes a change, such as another number of IPUs, to the arguments of a suggested command.
+fn apply(word: &Word, arguments: &mut Vec<String>) {
+    match word {
+        Word::Set(option, _) | Word::Without(option) => {
+            arguments.retain(|argument| argument.split('=').next() != Some(option));
+        }
+        Word::Drop(constraint) => {
+            let is_it = |argument: &String| {
+                argument
+                    .split_once('=')
+                    .and_then(|(option, value)| LayerConstraint::parse(option, value))
+                    .is_some_and(|own| own.to_string() == *constraint)
+            };
+            if let Some(index) = arguments.iter().position(is_it) {
+                arguments.remove(index);
+            }
+        }
+        Word::Add(..) => {}
+    }
+    if let Word::Set(option, value) | Word::Add(option, value) = word {
+        arguments.push(format!("{option}={value}"));
     }
 }
 
 impl Options {
-    /// Returns a command with those options of the user that describe the model, the limits and the
-    /// pipeline, but with no option that requests a result.
-    fn own_command(&self) -> Command {
-        let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
+    /// Returns the arguments with those options of the user that describe the model, the limits and
+    /// the pipeline, but with no option that requests a result.
+    fn own_arguments(&self) -> Vec<String> {
+        let (limits, mut own) = (&self.limits, self.repeated.clone());
         if let Some(amounts) = &limits.mem_per_tile {
             let amounts: Vec<_> = amounts.iter().map(u64::to_string).collect();
-            own = own.and("--mem-per-tile", amounts.join(","));
+            own.push(format!("--mem-per-tile={}", amounts.join(",")));
         }
         if limits.reserve != Reserve::Bytes(0) {
-            own = own.and("--reserve", limits.reserve);
+            own.push(format!("--reserve={}", limits.reserve));
         }
-        match limits.num_ipus {
-            Some(IpuCount::Exactly(ipus)) => own.and("--num-ipus", ipus),
-            Some(IpuCount::UpTo(_)) => own.and("--num-ipus", "auto"),
-            None => own,
-        }
+        own.extend(limits.num_ipus.map(|ipus| match ipus {
+            IpuCount::Exactly(ipus) => format!("--num-ipus={ipus}"),
+            IpuCount::UpTo(_) => "--num-ipus=auto".to_owned(),
+        }));
+        own
+    }
+
+    /// Returns the arguments of a command that plans for `ipus` IPUs.
+    fn plan_on(&self, ipus: impl fmt::Display) -> Vec<String> {
+        let mut arguments = self.own_arguments();
+        apply(&Word::Set("--num-ipus", ipus.to_string()), &mut arguments);
+        arguments
     }
 
     /// Returns a command line that repeats the user's request with the changes `change`, such as
     /// another number of IPUs.
     pub(super) fn changed_command(&self, change: &[Word]) -> String {
-        let mut own = self.own_command();
-        own.0.extend(self.judged.iter().cloned());
-        let mut changed = change.iter().fold(own, |command, word| match word {
-            Word::Set(option, value) => command.with(option, value),
-            Word::Add(option, value) => command.and(option, value),
-            Word::Without(option) => command.without(option),
-            Word::Drop(constraint) => command.without_constraint(constraint),
-        });
-        changed.0.push("--solve".to_owned());
-        changed.to_string()
+        let mut arguments = [self.own_arguments(), self.judged.clone()].concat();
+        for word in change {
+            apply(word, &mut arguments);
+        }
+        arguments.push("--solve".to_owned());
+        line(&arguments)
     }
 
     /// Returns the commands to print after a plan whose recommended row is `row`: two that write
@@ -108,8 +90,7 @@ impl Options {
         let ipus = (row.ipus as usize).max(most).saturating_mul(2);
         let limits = self.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
-            let command = self.own_command().with("--num-ipus", ipus);
-            text += &format!("\n  more IPUs:      {command}");
+            text += &format!("\n  more IPUs:      {}", line(&self.plan_on(ipus)));
         }
         text
     }
@@ -122,8 +103,19 @@ impl Options {
         let results = &self.results;
         let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
-        if (is_solved || results.plan) && split.is_some_and(|split| !split.fits) {
-            return after_refusal(report);
+        if let Some(refusal) = &report.refusal
+            && (is_solved || results.plan)
+            && split.is_some_and(|split| !split.fits)
+        {
+            let pipelines = report.pipeline.iter();
+            return with_head(
+                pipelines
+                    .flat_map(|pipeline| &pipeline.alternatives)
+                    .chain(&refusal.on_more_ipus)
+                    .filter(|other| other.fits)
+                    .map(|other| format!("\n  this fits:      {}", other.command))
+                    .collect(),
+            );
         }
         let is_suggested =
             is_solved && self.exports.export_html.is_none() && self.search.solver == Solver::Ilp;
@@ -172,32 +164,12 @@ impl Options {
     /// Returns the text to print if the model fits on one IPU: a command for a plan on 4 IPUs in
     /// each replica. The text is empty if the user gave that command.
     pub(super) fn after_one_ipu(&self) -> String {
-        let ipus = 4 * self.time.replicas;
-        let own = self.own_command();
-        let command = own.clone().with("--num-ipus", ipus);
-        if self.is_bare && command == own {
+        let arguments = self.plan_on(4 * self.time.replicas);
+        if self.is_bare && arguments == self.own_arguments() {
             return String::new();
         }
-        with_head(format!("\n  on more IPUs:   {command}"))
+        with_head(format!("\n  on more IPUs:   {}", line(&arguments)))
     }
-}
-
-/// Returns the text to print if no split fits: one command for each change to the request with
-/// which, according to `report`, the model fits. The text is empty if there is no such change.
-fn after_refusal(report: &Report) -> String {
-    let Some(refusal) = &report.refusal else {
-        return String::new();
-    };
-    with_head(
-        report
-            .pipeline
-            .iter()
-            .flat_map(|pipeline| &pipeline.alternatives)
-            .chain(&refusal.on_more_ipus)
-            .filter(|other| other.fits)
-            .map(|other| format!("\n  this fits:      {}", other.command))
-            .collect(),
-    )
 }
 
 /// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an

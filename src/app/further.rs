@@ -9,7 +9,6 @@ use crate::model::Rules;
 use crate::search::Solver;
 use anyhow::Result;
 use std::fmt::Display;
-use std::path::Path;
 
 /// Returns an error if `--micro-batch` or `--amp` gives contradictory settings for its profiles, or
 /// if they name several profiles together with an option that works on one profile only.
@@ -101,35 +100,26 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
     let sizes = options.time.micro_batch.iter();
     let proportions = options.pipeline.amp.iter();
-    sizes
+    let all = sizes
         .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
-        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))))
-        .filter_map(|(profile, setting)| {
-            Some(read_one(options, profile.as_ref()?, setting, messages))
-        })
-        .collect()
-}
-
-/// Reads the profile at `path`, which was recorded with another micro-batch or memory proportion,
-/// given by `setting`.
-fn read_one(
-    options: &Options,
-    path: &Path,
-    setting: Setting,
-    messages: Messages,
-) -> Result<FurtherProfile> {
-    let mut own = options.clone();
-    own.input.profile = path.to_owned();
-    own.input.debug = None;
-    own.saved.load_from_file = false;
-    profile_path::resolve(&mut own, messages)?;
-    let what = match setting {
-        Setting::MicroBatch(size) => format!("micro-batches of {size}"),
-        Setting::Proportion(value) => format!("available memory proportion {value}"),
-    };
-    messages.info(format!("{what}: {}", displayed(&own.input.profile)));
-    Ok(FurtherProfile {
-        setting,
-        analysis: input::read(&mut own, messages)?,
-    })
+        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))));
+    let mut further = Vec::new();
+    for (profile, setting) in all {
+        let Some(path) = profile else { continue };
+        let mut own = options.clone();
+        own.input.profile.clone_from(path);
+        own.input.debug = None;
+        own.saved.load_from_file = false;
+        profile_path::resolve(&mut own, messages)?;
+        let what = match setting {
+            Setting::MicroBatch(size) => format!("micro-batches of {size}"),
+            Setting::Proportion(value) => format!("available memory proportion {value}"),
+        };
+        messages.info(format!("{what}: {}", displayed(&own.input.profile)));
+        further.push(FurtherProfile {
+            setting,
+            analysis: input::read(&mut own, messages)?,
+        });
+    }
+    Ok(further)
 }

@@ -47,9 +47,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
             "read {variables} variables and {contexts} contexts"
         ));
     }
-    for (file, warning) in &analysis.warnings {
-        messages.warning(Some(file), warning);
-    }
+    messages.warn_of_files(&analysis.warnings);
     if let Some(file) = &options.saved.save_to_file {
         analysis.model.layer_regexes = options.layers.regexes();
         messages.while_showing(|progress| {
@@ -84,7 +82,7 @@ pub fn read_beside(
         json_beside(profile, name).unwrap_or_else(|error| {
             let error = printable(&error.to_string());
             let warning = Warning::new(format!("{name} beside the profile is ignored: {error}"));
-            messages.warning(None, &warning);
+            messages.warn(&warning);
             warnings.push((displayed(profile), warning));
             None
         })

@@ -1,7 +1,7 @@
 //! Writes messages for people to standard error while the tool runs.
 
 use super::options::MessageArgs;
-use crate::message::Warning;
+use crate::message::FileWarnings;
 use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Report, ScreenPart, Section, Units, printable};
@@ -35,16 +35,17 @@ impl Messages {
         }
     }
 
-    /// Writes a warning, even with `-q`. `file` is the name of the file that the warning is about;
-    /// `None` if it is about no file.
-    pub fn warning(&self, file: Option<&str>, warning: &Warning) {
+    /// Writes a warning, even with `-q`.
+    pub fn warn(&self, warning: impl Display) {
         let head = self.look.toned(Severity::Notable, "warning:");
-        let file = file.map_or(String::new(), |file| format!("{file}: "));
-        self.write(-1, format!("{head} {file}{}", printable(warning)));
+        self.write(-1, format!("{head} {}", printable(&warning.to_string())));
     }
 
-    pub fn warn(&self, text: String) {
-        self.warning(None, &Warning::new(text));
+    /// Writes warnings about files, each with the path of its file, even with `-q`.
+    pub fn warn_of_files(&self, warnings: &FileWarnings) {
+        for (file, warning) in warnings {
+            self.warn(format_args!("{file}: {warning}"));
+        }
     }
 
     /// Writes the sections of `report` for which `is_wanted` returns `true` to standard error.

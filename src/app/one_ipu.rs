@@ -16,11 +16,9 @@ use elsa::FrozenVec;
 /// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
 /// if the profile cannot be read; the error is reported when the profile is read later.
 pub fn is_compiled_pipeline(options: &Options) -> bool {
-    if options.saved.load_from_file {
-        return false;
-    }
-    Outline::read(&options.input.profile)
-        .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
+    !options.saved.load_from_file
+        && Outline::read(&options.input.profile)
+            .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
 }
 
 /// Prints how much memory the model needs on one IPU, and whether the model fits there. Returns
@@ -48,7 +46,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     if is_answered {
         let file = displayed(&run.options.input.profile);
         for doubt in &doubts {
-            messages.warning(Some(&file), &doubt.warning(true));
+            messages.warn(format_args!("{file}: {}", doubt.warning(true)));
         }
     }
     let work = match model.backward_start {

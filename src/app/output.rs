@@ -3,7 +3,7 @@
 
 use super::input::read_bounded;
 use super::stdout::Sections;
-use super::{Exit, Messages, Options, Run, export, messages};
+use super::{Exit, Messages, Options, export, messages};
 use crate::analysis::Layers;
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -47,62 +47,43 @@ fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
-impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report, without tables of the model and without
-    /// an earlier report.
-    pub fn new(run: &'a Run, report: Report) -> Self {
-        Self {
-            options: &run.options,
-            messages: run.messages,
-            tables: Vec::new(),
-            diagnosis: Vec::new(),
-            report,
-            earlier: None,
-        }
-    }
-
+impl Outputs<'_> {
     /// Prints all results: tables and configurations to `out`, summaries and messages to standard
     /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
     /// whether the model fits; otherwise 0 if it fits, or 1.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
-        let exit = self.print_all(&mut sections)?;
-        sections.finish()?;
-        Ok(if self.report.has_verdict() {
-            exit
-        } else {
-            Exit::Unreadable
-        })
-    }
-
-    /// Prints tables and configurations to `sections`, and summaries and messages to standard
-    /// error. Returns the exit code, which tells whether the model fits.
-    fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
         }
         for table in &self.tables {
             sections.table(table)?;
         }
-        let mut exit = self.print_search(sections)?;
+        let mut exit = self.print_search(&mut sections)?;
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(self.options, &self.report, sections, self.messages)?;
+        export::write(self.options, &self.report, &mut sections, self.messages)?;
         if self.options.results.explain {
             self.print_part(ScreenPart::Explanation);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
             self.print_rest(true);
-            return Ok(exit_of(fit.fits));
+            exit = exit_of(fit.fits);
+        } else {
+            if self.compare(&mut sections)? {
+                exit = Exit::DoesNotFit;
+            }
+            self.print_coverage();
         }
-        if self.compare(sections)? {
-            exit = Exit::DoesNotFit;
-        }
-        self.print_coverage();
-        Ok(exit)
+        sections.finish()?;
+        Ok(if self.report.has_verdict() {
+            exit
+        } else {
+            Exit::Unreadable
+        })
     }
 
     /// Returns the tables that `--solve` prints: the table of the split and, in TSV or CSV, also
@@ -243,7 +224,7 @@ impl<'a> Outputs<'a> {
         }
         let messages = self.messages;
         for warning in &comparison.warnings {
-            messages.warning(None, warning);
+            messages.warn(warning);
         }
         messages.summary(comparison.summary(&messages.look));
         Ok(comparison.is_worse())

@@ -52,7 +52,7 @@ fn blob(groups: &[TileUse]) -> Vec<u8> {
 
 /// Decodes the groups of variables of all tiles. `uses` has one entry per use, with its liveness
 /// class and use set, and `tiles` has one entry per tile, with its number of groups and its
-/// [`blob`](blob()). Returns `None` if a blob is malformed.
+/// [`blob`](blob()). Returns `None` if a blob is malformed or has another number of groups.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group of variables takes at least two bytes of a blob. This check bounds the memory that a
     // hostile file can make the program reserve.
@@ -68,22 +68,18 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     split_by(&mut groups, lengths())
         .into_par_iter()
         .zip(tiles)
-        .try_for_each(|(groups, (_, blob))| read_tile(blob, groups))?;
+        .try_for_each(|(groups, (_, blob))| {
+            let mut numbers = Varints::new(blob);
+            let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
+            let mut last = 0u32;
+            for group in groups {
+                last = last.checked_add(next()?)?;
+                *group = TileUse {
+                    number: last,
+                    bytes: next()?,
+                };
+            }
+            numbers.next().is_none().then_some(())
+        })?;
     VariableGroups::from_numbered(uses, &counts, groups)
-}
-
-/// Decodes the groups of variables on one tile from `blob` into `groups`. Returns `None` if the
-/// blob is malformed or has another number of groups than `groups`.
-fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
-    let mut numbers = Varints::new(blob);
-    let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
-    let mut last = 0u32;
-    for group in groups {
-        last = last.checked_add(next()?)?;
-        *group = TileUse {
-            number: last,
-            bytes: next()?,
-        };
-    }
-    numbers.next().is_none().then_some(())
 }

@@ -148,8 +148,8 @@ pub struct DebugMatch {
     /// Number of the debug contexts counted in `all_found` with an ancestor that the file lacks, or
     /// with an ancestor on a cycle of parents.
     pub orphans: usize,
-    /// Number of compute sets that have a name and whose debug context has none.
-    pub nameless: usize,
+    /// Number of compute sets that have a name and a debug context.
+    pub all_named: usize,
 }
 
 /// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
@@ -183,7 +183,7 @@ impl DebugMatch {
             all_ids: all_ids.len(),
             all_found: all_found().count(),
             orphans: all_found().filter(|&p| debug_info.is_orphan(p)).count(),
-            nameless: names().count() - both().count(),
+            all_named: names().count(),
         }
     }
 
@@ -205,13 +205,12 @@ impl DebugMatch {
     /// Returns the kinds of damage of `debug.cbor`. In this order, it lacks contexts to which the
     /// profile refers, parents of contexts, or the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
-        let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;
-        let renamed = named - self.same_names;
+        let renamed = self.all_named - self.same_names;
         [
             (missing, Damage::Missing(missing, self.all_ids)),
             (self.orphans, Damage::Orphans(self.orphans, self.all_found)),
-            (renamed, Damage::Renamed(renamed, named)),
+            (renamed, Damage::Renamed(renamed, self.all_named)),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -30,7 +30,7 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
                     .is_some_and(|counted| listed.sum::<u64>() != counted)
         })
     };
-    let lacking = |(table, what, lack): (&str, &str, Vec<bool>)| {
+    let lacking = |table, what, lack: Vec<bool>| {
         let count = lack.iter().filter(|lacks| **lacks).count();
         let row = format!("{what}: {count} of {}", lack.len());
         (count > 0).then(|| {
@@ -39,22 +39,22 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         })
     };
     let found = [
-        (
+        lacking(
             "depth_first_steps",
             "programs without a step below one that runs them",
             misplaced(profile),
         ),
-        (
+        lacking(
             "control_programs",
             "programs of steps that no root leads to",
             unreached,
         ),
-        (
+        lacking(
             "programs",
             "programs without a context whose compute set has one",
             programs.all.iter().map(without_own).collect(),
         ),
-        (
+        lacking(
             "vertex_instances",
             "programs with other vertices than their compute set counts",
             programs.all.iter().map(with_other_vertices).collect(),
@@ -71,7 +71,6 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         .then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
     found
         .into_iter()
-        .map(lacking)
         .chain(CodeKind::ALL.map(|kind| compare_code(profile, kind)))
         .chain([of_regions])
         .flatten()

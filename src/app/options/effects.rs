@@ -8,7 +8,6 @@
 use crate::wording::joined;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Command};
-use thiserror::Error;
 
 /// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
 /// conflicts with them. Separated by spaces.
@@ -94,9 +93,8 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The error that an option affects none of the requested results, so that it would be ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
+/// An option that affects none of the requested results, so that it would be ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoEffect {
     /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
