@@ -111,19 +111,16 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Converts a `--layers-per-ipu` list with the IPU index of each layer or block into the number
-    /// of layers on each IPU. Returns `None` for other lists. A list that could mean either is read
-    /// as numbers of layers: the result is then `None` and true, so that the command can warn.
-    pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
+    /// Converts a `--layers-per-ipu` list `ipus` with the IPU index of each layer or block into the
+    /// number of layers on each IPU. Returns `None` for other lists. A list that could mean either is
+    /// read as numbers of layers: the result is then `None` and true, so that the command can warn.
+    pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let Some(ipus) = self
-            .ipus_of_layers()
-            .filter(|ipus| sizes.contains(&ipus.len()))
-        else {
+        if !sizes.contains(&ipus.len()) {
             return (None, false);
-        };
-        if sizes.contains(&sum(&ipus)) {
+        }
+        if sizes.contains(&sum(ipus)) {
             return (None, true);
         }
         let last = ipus[ipus.len() - 1].min(ipus.len());
@@ -446,7 +443,8 @@ mod tests {
         let [apart, ..] = orders();
         let counted = |list: &str| {
             let split = JudgedSplit::layers_per_ipu(list).expect("numbers");
-            match split.counted(&apart) {
+            let ipus = split.ipus_of_layers().unwrap_or_default();
+            match JudgedSplit::counted(&ipus, &apart) {
                 (Some(JudgedSplit::LayersPerIpu(counts)), _) => (Some(counts), false),
                 (_, is_both) => (None, is_both),
             }

@@ -103,12 +103,12 @@ impl Request {
             }
             return Ok(false);
         }
-        let is_list = |judged: &&JudgedSplit| judged.ipus_of_layers().is_some();
-        let Some(judged) = self.judged.as_ref().filter(is_list) else {
+        let ipus = self.judged.as_ref().and_then(JudgedSplit::ipus_of_layers);
+        let Some(ipus) = ipus else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;
-        let (counts, is_both) = judged.counted(&layers.placement.positions);
+        let (counts, is_both) = JudgedSplit::counted(&ipus, &layers.placement.positions);
         self.judged = counts.or(self.judged.take());
         Ok(is_both)
     }

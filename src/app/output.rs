@@ -42,11 +42,6 @@ pub fn read_earlier(path: &Path) -> Result<Report> {
     read_report(&bytes.with_context(context)?).with_context(context)
 }
 
-/// Returns the exit code 0 if the model fits, otherwise 1.
-fn exit_of(fits: bool) -> Exit {
-    if fits { Exit::Done } else { Exit::DoesNotFit }
-}
-
 impl Outputs<'_> {
     /// Prints all results: tables and configurations to `out`, summaries and messages to standard
     /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
@@ -60,7 +55,7 @@ impl Outputs<'_> {
         for table in &self.tables {
             sections.table(table)?;
         }
-        let mut exit = self.print_search(&mut sections)?;
+        let mut fits = self.print_search(&mut sections)?;
         for table in &self.diagnosis {
             sections.table(table)?;
         }
@@ -71,18 +66,16 @@ impl Outputs<'_> {
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
             self.print_rest(true);
-            exit = exit_of(fit.fits);
+            fits = fit.fits;
         } else {
-            if self.compare(&mut sections)? {
-                exit = Exit::DoesNotFit;
-            }
+            fits &= self.compare(&mut sections)?;
             self.print_coverage();
         }
         sections.finish()?;
-        Ok(if self.report.has_verdict() {
-            exit
-        } else {
-            Exit::Unreadable
+        Ok(match fits {
+            _ if !self.report.has_verdict() => Exit::Unreadable,
+            true => Exit::Done,
+            false => Exit::DoesNotFit,
         })
     }
 
@@ -112,8 +105,8 @@ impl Outputs<'_> {
 
     /// Prints those of the following results that were requested: the table of `--sweep`, which has
     /// the best split for each number of IPUs, the table of `--plan`, and the best split. Returns
-    /// exit code 1 if a verdict was requested and the model does not fit, otherwise 0.
-    fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
+    /// `false` if a verdict was requested and the model does not fit, otherwise `true`.
+    fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
         let for_readers = |table: Table| {
@@ -134,7 +127,7 @@ impl Outputs<'_> {
             }
         }
         let Some(split) = &report.split else {
-            return Ok(Exit::Done);
+            return Ok(true);
         };
         let is_planned = results.plan && !results.wants_verdict();
         if !is_planned {
@@ -151,7 +144,7 @@ impl Outputs<'_> {
             self.messages.summary(text);
         }
         self.messages.verbatim(&self.options.after_split(report));
-        Ok(exit_of(split.fits || !results.wants_verdict()))
+        Ok(split.fits || !results.wants_verdict())
     }
 
     /// Prints `split` on standard output: its stages if `--solve` was requested, and a
@@ -172,8 +165,8 @@ impl Outputs<'_> {
     }
 
     /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
-    /// configuration fits, and suggests commands. Returns the exit code.
-    fn print_plan(&self, plan: &PlanFacts) -> Exit {
+    /// configuration fits, and suggests commands. Returns whether a configuration fits.
+    fn print_plan(&self, plan: &PlanFacts) -> bool {
         let first = plan.recommended();
         if first.is_none() {
             self.print_part(ScreenPart::Verdict);
@@ -187,7 +180,7 @@ impl Outputs<'_> {
             Some(row) => self.options.after_plan(row, &self.report),
             None => self.options.after_split(&self.report),
         });
-        exit_of(first.is_some())
+        first.is_some()
     }
 
     fn print_part(&self, part: ScreenPart) {
@@ -208,11 +201,11 @@ impl Outputs<'_> {
     }
 
     /// Prints the changes since the earlier report that `--compare` names: tables to `sections`, a
-    /// summary and warnings to standard error. Returns `true` if the model fitted in the earlier
-    /// report and no longer fits. Returns `false` otherwise, and without `--compare`.
+    /// summary and warnings to standard error. Returns `false` if the model fitted in the earlier
+    /// report and no longer fits. Returns `true` otherwise, and without `--compare`.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
-            return Ok(false);
+            return Ok(true);
         };
         let comparison = Comparison::new(earlier, &self.report);
         let tables = match self.options.results.format {
@@ -227,7 +220,7 @@ impl Outputs<'_> {
             messages.warn(warning);
         }
         messages.summary(comparison.summary(&messages.look));
-        Ok(comparison.is_worse())
+        Ok(!comparison.is_worse())
     }
 
     /// With `-v`, prints which share of the recorded memory of the fullest tile is attributed to

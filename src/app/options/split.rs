@@ -11,6 +11,7 @@ use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Rules;
 use crate::search::{IpuCount, Reserve, Solver};
 use crate::solve::Goal;
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, value_parser};
 
 /// Options that limit the IPUs and the memory of a stage.
@@ -69,8 +70,9 @@ pub struct SearchArgs {
     pub together: Vec<LayerConstraint>,
 
     /// Begin a stage with this layer
-    #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
-    pub cut_before: Vec<String>,
+    #[arg(long, value_name = "LAYER", group = ON_SPLITS,
+          value_parser = StringValueParser::new().map(LayerConstraint::CutBefore))]
+    pub cut_before: Vec<LayerConstraint>,
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
@@ -81,17 +83,7 @@ pub struct SearchArgs {
 impl SearchArgs {
     /// Returns the constraints on the split from `--pin`, `--together` and `--cut-before`.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
-        self.pin
-            .iter()
-            .chain(&self.together)
-            .cloned()
-            .chain(
-                self.cut_before
-                    .iter()
-                    .cloned()
-                    .map(LayerConstraint::CutBefore),
-            )
-            .collect()
+        [&self.pin[..], &self.together, &self.cut_before].concat()
     }
 }
 
