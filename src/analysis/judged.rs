@@ -43,9 +43,11 @@ impl JudgedSplit {
         let inner = plain
             .strip_prefix(['[', '('])
             .and_then(|inner| inner.strip_suffix([']', ')']));
-        let names = layer_names(inner.unwrap_or(plain))?.into_iter();
-        let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
-        Ok(Self::FirstLayers(unquoted.collect()))
+        let names = layer_names(inner.unwrap_or(plain))?
+            .into_iter()
+            .map(|name| name.trim_matches(['"', '\'']).to_owned())
+            .collect();
+        Ok(Self::FirstLayers(names))
     }
 
     /// Reads the value of `--layers-per-ipu`: a list of the number of layers on each IPU, such as
@@ -55,24 +57,23 @@ impl JudgedSplit {
     /// # Errors
     /// If the text is neither a list of numbers nor the path of such a file.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
-        if list.trim().ends_with(".json") {
-            let path = list.trim();
+        let text = list.trim();
+        if text.ends_with(".json") {
             let wrong = |error| {
                 BadValue::new(format!(
-                    "'{path}' has no layers_per_ipu ({error}); give a list of numbers"
+                    "'{text}' has no layers_per_ipu ({error}); give a list of numbers"
                 ))
             };
-            return Self::layers_per_ipu(&listed_in(path).map_err(wrong)?);
+            return Self::layers_per_ipu(&listed_in(text).map_err(wrong)?);
         }
-        let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
-        let words = plain
-            .split(|letter: char| letter == ',' || letter.is_whitespace())
-            .filter(|word| !word.is_empty());
         let count = |word: &str| match word {
             "-1" => Some(None),
             number => number.parse().ok().map(Some),
         };
-        words
+        text.trim_start_matches('[')
+            .trim_end_matches(']')
+            .split(|letter: char| letter == ',' || letter.is_whitespace())
+            .filter(|word| !word.is_empty())
             .map(count)
             .collect::<Option<Vec<_>>>()
             .filter(|counts| !counts.is_empty())
@@ -145,8 +146,11 @@ impl JudgedSplit {
     /// nothing, and `request` has fewer IPUs than the split or one amount of memory for each IPU.
     pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
-        let mut named = stages.iter().skip(1).zip(self.layers());
-        let out = named.find(|(stage, name)| stage.start == 0 && *name != "In");
+        let out = stages
+            .iter()
+            .skip(1)
+            .zip(self.layers())
+            .find(|(stage, name)| stage.start == 0 && *name != "In");
         if let Some((_, name)) = out.filter(|_| positions.out_is_first()) {
             return Err(usage(format!(
                 "--splits: no stage can begin at {}, since Out runs on the first IPU, with In; leave it \
@@ -176,8 +180,11 @@ impl JudgedSplit {
                 .collect::<Result<_>>()?,
             Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
-        let bounds = [&[0], &*starts, &[positions.len()]].concat();
-        Ok(bounds.windows(2).map(|ends| ends[0]..ends[1]).collect())
+        Ok([&[0], &*starts, &[positions.len()]]
+            .concat()
+            .windows(2)
+            .map(|ends| ends[0]..ends[1])
+            .collect())
     }
 
     /// Returns the indices of the IPUs that run nothing in this split; none if the split is
@@ -199,8 +206,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
         let end = after.find(['"', '\'', ',', ')', '}', ' ']);
         Some(after[..end.unwrap_or(after.len())].to_owned())
     };
-    let by_number = Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#).expect("a regex");
-    if by_number.is_match(list) {
+    if Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#)
+        .expect("a regex")
+        .is_match(list)
+    {
         return Err(BadValue::new(
             "a number as layer_to_call counts all modules of the model's code, which no profile has; \
              give their names",
@@ -291,8 +300,11 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
 /// Returns the number of layers on each IPU of a model with `layers` layers. IPUs with `None` in
 /// `counts` share the layers that the user did not assign; the first of them get the remainder.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
-    let fixed = counts.iter().copied().flatten();
-    let left = fixed.fold(layers, usize::saturating_sub);
+    let left = counts
+        .iter()
+        .flatten()
+        .copied()
+        .fold(layers, usize::saturating_sub);
     let open = counts.iter().filter(|count| count.is_none()).count();
     let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
     counts

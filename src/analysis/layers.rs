@@ -67,8 +67,12 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let ties = placement.ties.iter().filter(|tie| !tie.is_untied);
-        let tied: Vec<&str> = ties.map(|tie| &*tie.weight).collect();
+        let tied: Vec<&str> = placement
+            .ties
+            .iter()
+            .filter(|tie| !tie.is_untied)
+            .map(|tie| &*tie.weight)
+            .collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             layering = free.with_named(&self.model, &request.named_layers());
             placement = place(&layering)?;
@@ -147,8 +151,8 @@ impl<'a> Layers<'a> {
             return None;
         }
         let modules = by_modules(self.model());
-        let is_finer = modules.len() >= self.layering.len();
-        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
+        (modules.len() >= self.layering.len() && has_all(&modules, &request.named_layers()))
+            .then_some(modules)
     }
 
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
@@ -296,10 +300,9 @@ fn no_tie(unknown: &str, placement: &Placement) -> Error {
             "--untie {unknown}: no weight of this model is tied; leave the option out"
         ));
     }
-    let names = placement.ties.iter().map(|tie| printable(&tie.weight));
     usage(format!(
         "--untie: there is no tied weight {unknown}; name one of {}",
-        listed(names)
+        listed(placement.ties.iter().map(|tie| printable(&tie.weight)))
     ))
 }
 

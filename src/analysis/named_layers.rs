@@ -170,7 +170,7 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     // named `In Out`. The user writes only one of the two words, so each is a suggestion.
     let named = |position: usize| {
         let name = positions.name(position).to_string();
-        let names = match position {
+        let names: Vec<_> = match position {
             0 => name.split(' ').map(str::to_owned).collect(),
             _ => vec![name],
         };
@@ -179,8 +179,9 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
             .into_iter()
             .map(move |name| (Reverse(likeness(&name).max(of_module)), printable(&name)))
     };
-    let first = usize::from(begins_stage);
-    let mut all: Vec<_> = (first..positions.len()).flat_map(named).collect();
+    let mut all: Vec<_> = (usize::from(begins_stage)..positions.len())
+        .flat_map(named)
+        .collect();
     all.sort_by_key(|&(likeness, _)| likeness);
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }

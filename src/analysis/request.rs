@@ -114,9 +114,12 @@ impl Request {
     }
 
     pub(crate) fn named_layers(&self) -> Vec<&str> {
-        let judged = self.judged.iter().flat_map(JudgedSplit::layers);
-        let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
-        judged.map(String::as_str).chain(constraints).collect()
+        self.judged
+            .iter()
+            .flat_map(JudgedSplit::layers)
+            .map(String::as_str)
+            .chain(self.constraints.iter().flat_map(LayerConstraint::layers))
+            .collect()
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
@@ -132,7 +135,6 @@ impl Request {
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
         let amounts = self.memory_per_tile.len();
         let several = (amounts > 1).then_some(of_all(amounts));
-        let of_original = self.of_original().map(|_| ORIGINAL_IPUS);
         let judged = self.judged.as_ref().map(|judged| of_all(judged.ipus()));
         match (self.ipus, several) {
             (Some(IpuCount::Exactly(ipus)), _) if ipus < replicas => Err(usage(format!(
@@ -149,7 +151,7 @@ impl Request {
             (Some(ipus), _) => Ok(ipus),
             (None, several) => Ok(several
                 .or(judged)
-                .or(of_original)
+                .or(self.of_original().map(|_| ORIGINAL_IPUS))
                 .map_or(IpuCount::AUTO, IpuCount::Exactly)),
         }
     }
@@ -167,8 +169,9 @@ impl Request {
             (step.micro_batch.is_some(), "--micro-batch"),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
         ]);
-        let needing_cycles = goal.or(option.map(str::to_owned));
-        if let Some(option) = needing_cycles.filter(|_| !has_cycles) {
+        if let Some(option) = goal.or(option.map(str::to_owned))
+            && !has_cycles
+        {
             return Err(refused(&NoCycles).context(option));
         }
         let usual = match self.of_original() {
@@ -185,8 +188,7 @@ impl Request {
         if replicas > 1 {
             return Ok(vec![replicas]);
         }
-        let amounts = self.memory_per_tile.len();
-        if amounts > 1 || self.judged.is_some() {
+        if self.memory_per_tile.len() > 1 || self.judged.is_some() {
             return Ok(Vec::new());
         }
         let most = self.all_ipus()?.highest() as u64;
@@ -269,11 +271,15 @@ impl Level<'_> {
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());
         if let Some(original) = request.of_original() {
-            let has_schedule = asked.schedule.is_some_and(|own| own != Schedule::None);
-            let has_recompute = asked.recompute.is_some_and(|own| own != Recompute::None);
             let option = first_true(&[
-                (has_schedule, "--schedule"),
-                (has_recompute, "--recompute"),
+                (
+                    asked.schedule.is_some_and(|own| own != Schedule::None),
+                    "--schedule",
+                ),
+                (
+                    asked.recompute.is_some_and(|own| own != Recompute::None),
+                    "--recompute",
+                ),
                 (asked.accumulator != Accumulator::default(), "--accumulator"),
                 (asked.state.is_some(), "--optimizer-state"),
             ]);
@@ -288,10 +294,11 @@ impl Level<'_> {
         let usual = asked.choose(model);
         let is_training = model.backward_start.is_some();
         let open = usual.open(asked, is_training);
-        let repeats = !self.layers.placement.repeats.is_empty();
-        let in_turns = usual
-            .taking_turns(asked)
-            .filter(|own| repeats && !open.contains(own) && !usual.takes_turns(is_training));
+        let in_turns = usual.taking_turns(asked).filter(|own| {
+            !self.layers.placement.repeats.is_empty()
+                && !open.contains(own)
+                && !usual.takes_turns(is_training)
+        });
         let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
         if !self.space.has_state()? || !usual.is_on() {
             states.truncate(1);

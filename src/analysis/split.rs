@@ -136,8 +136,11 @@ impl<'s> Answers<'s> {
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
-        let ranges = &costs.by_profile[0].ranges;
-        let greedy = solve::greedy(ranges, asked.highest_limit(), asked.ipus.highest());
+        let greedy = solve::greedy(
+            &costs.by_profile[0].ranges,
+            asked.highest_limit(),
+            asked.ipus.highest(),
+        );
         let profiles = vec![0; greedy.stages.len()];
         let shown = ShownSplit::new(&costs, greedy.stages.clone(), profiles)?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
@@ -241,16 +244,20 @@ impl<'s> Answers<'s> {
 /// IPUs of `answer`. Returns no numbers if `request` does not ask for other splits, or if the model
 /// has too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
-    let positions = answer.level.layers.placement.positions.len();
-    if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
+    if !request.options.what_if
+        || answer.level.layers.placement.positions.len() > PipelineCosts::MAX_TRIED_POSITIONS
+    {
         return Ok(Vec::new());
     }
     let now = match request.all_ipus()? {
         IpuCount::Exactly(ipus) => ipus / answer.best.replicas,
         IpuCount::UpTo(_) => answer.best.ipus,
     };
-    let is_open = request.memory_per_tile.len() <= 1;
-    let most = if is_open { now.max(TRIED_IPUS) } else { now };
+    let most = if request.memory_per_tile.len() > 1 {
+        now
+    } else {
+        now.max(TRIED_IPUS)
+    };
     let is_tried =
         |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
     Ok((1..=most).filter(is_tried).collect())
@@ -286,11 +293,10 @@ impl SearchedLayers<'_> {
         let Some(result) = &self.result else {
             return Vec::new();
         };
-        let of_update = self.memory.update_warning(&result.shown.stages);
         self.memory
             .recording_warning()
             .into_iter()
-            .chain(of_update)
+            .chain(self.memory.update_warning(&result.shown.stages))
             .collect()
     }
 
@@ -306,7 +312,6 @@ impl SearchedLayers<'_> {
         let result = self.result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        let of_files = layers.analysis.warnings.iter().map(|(_, warning)| warning);
         let inputs = Inputs {
             model,
             layering: &layers.layering,
@@ -322,7 +327,11 @@ impl SearchedLayers<'_> {
                 memory_model: request.rules.name().to_owned(),
                 ..layers.analysis.provenance.clone()
             },
-            warnings: of_files
+            warnings: layers
+                .analysis
+                .warnings
+                .iter()
+                .map(|(_, warning)| warning)
                 .chain(&layers.warnings)
                 .cloned()
                 .chain(self.warnings())

@@ -12,8 +12,9 @@ use std::fmt;
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).
 fn line(arguments: &[String]) -> String {
-    let words = arguments.iter().map(|word| format!(" {}", shell(word)));
-    format!("popliner{}", words.collect::<String>())
+    arguments.iter().fold("popliner".to_owned(), |line, word| {
+        line + " " + &shell(word)
+    })
 }
 
 /// Makes a change, such as another number of IPUs, to the arguments of a suggested command.
@@ -107,9 +108,10 @@ impl Options {
             && (is_solved || results.plan)
             && split.is_some_and(|split| !split.fits)
         {
-            let pipelines = report.pipeline.iter();
             return with_head(
-                pipelines
+                report
+                    .pipeline
+                    .iter()
                     .flat_map(|pipeline| &pipeline.alternatives)
                     .chain(&refusal.on_more_ipus)
                     .filter(|other| other.fits)

@@ -91,7 +91,7 @@ impl Messages {
         };
         let done = work(&progress);
         for (what, took) in progress.ended() {
-            self.detail(format!("{what} took {took:.2?}"));
+            self.detail(format_args!("{what} took {took:.2?}"));
         }
         done
     }

@@ -92,11 +92,16 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 /// count as used memory. Call this function only if no tile exceeds the limit without gaps. It is
 /// unknown whether the compiler counts gaps.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
-    let tiles = model.recorded.tiles.iter();
-    let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
     // The tile that takes the most bytes when gaps are counted: its index and bytes. Of several
     // such tiles, this is the first.
-    let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
+    let fullest = model
+        .recorded
+        .tiles
+        .iter()
+        .map(|tile| tile.with_gaps.unwrap_or(tile.total))
+        .enumerate()
+        .rev()
+        .max_by_key(|&(_, bytes)| bytes);
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;
     };

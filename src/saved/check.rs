@@ -84,14 +84,15 @@ impl Model {
 
     fn fit_classes(&self) -> bool {
         let is_fine = |&(from, to): &(u32, u32)| from < to && to <= self.steps();
-        let mut classes = 0..self.classes.len() as u32;
-        classes.all(|class| self.classes.ranges(class).iter().all(is_fine))
+        (0..self.classes.len() as u32).all(|class| self.classes.ranges(class).iter().all(is_fine))
     }
 
     fn fit_variables(&self, variables: &VariableGroups) -> bool {
-        let mut uses = variables.uses().iter();
         variables.tiles() == self.target.num_tiles
-            && uses.all(|one| (one.class as usize) < self.classes.len() && self.has_set(one.set))
+            && variables
+                .uses()
+                .iter()
+                .all(|one| (one.class as usize) < self.classes.len() && self.has_set(one.set))
     }
 
     fn fit_operations(&self) -> bool {
@@ -151,19 +152,22 @@ impl Model {
     /// Returns whether the data flow is valid: its edges must be in the order of the nodes where
     /// they start, and each edge must lead to later nodes only.
     fn fit_flow(&self) -> bool {
-        let (flow, operations) = (&self.flow, self.operations.len());
+        let flow = &self.flow;
         let lead_on = |from: u32, to: &[u32]| {
-            let first = if from == NO_NODE { 0 } else { from + 1 };
-            to.first().is_some_and(|&to| first <= to)
+            to.first().is_some_and(|&to| from == NO_NODE || from < to)
                 && to.is_sorted_by(|a, b| a < b)
                 && to.iter().all(|&node| (node as usize) < flow.nodes.len())
         };
-        let mut in_nodes = flow.nodes.iter().flat_map(|node| &node.operations);
-        let mut parameters = flow.parameters.iter();
-        in_nodes.all(|&one| (one as usize) < operations)
+        flow.nodes
+            .iter()
+            .flat_map(|node| &node.operations)
+            .all(|&one| (one as usize) < self.operations.len())
             && flow.edges.iter().all(|edge| lead_on(edge.from, &edge.to))
             && flow.edges.is_sorted_by_key(|edge| edge.from)
-            && parameters.all(|(set, to)| self.has_set(*set) && lead_on(NO_NODE, to))
+            && flow
+                .parameters
+                .iter()
+                .all(|(set, to)| self.has_set(*set) && lead_on(NO_NODE, to))
     }
 
     fn fit_bytes_by_tile(&self) -> bool {
@@ -174,12 +178,14 @@ impl Model {
 
     fn fit_peak(&self) -> bool {
         self.memory_peak.as_ref().is_none_or(|peak| {
-            let mut variables = peak.variables.iter();
             peak.tile < self.target.num_tiles
                 // A model without liveness steps has its memory peak at step 0, although this step
                 // does not exist.
                 && peak.step < self.steps().max(1)
-                && variables.all(|variable| self.has_set(variable.set))
+                && peak
+                    .variables
+                    .iter()
+                    .all(|variable| self.has_set(variable.set))
         })
     }
 

@@ -18,17 +18,15 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let set = programs.set_of(program);
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
-    // If there are several replicas, the vertices are not compared: the profile lists the vertices
-    // of one replica, and it is unknown which replicas the number of vertices counts.
-    let is_one = profile.target.num_replicas == 1;
     let with_other_vertices = |program: &Program| {
-        programs.set_of(program).is_some_and(|set| {
-            let listed = set.vertices.iter().map(|(_, by_tile)| by_tile.total());
-            is_one
-                && set
-                    .counted
-                    .is_some_and(|counted| listed.sum::<u64>() != counted)
-        })
+        let listed =
+            |set: &ComputeSet| -> u64 { set.vertices.iter().map(|(_, own)| own.total()).sum() };
+        // If there are several replicas, the vertices are not compared: the profile lists the
+        // vertices of one replica, and it is unknown which replicas the number of vertices counts.
+        profile.target.num_replicas == 1
+            && programs
+                .set_of(program)
+                .is_some_and(|set| set.counted.is_some_and(|counted| listed(set) != counted))
     };
     let lacking = |table, what, lack: Vec<bool>| {
         let count = lack.iter().filter(|lacks| **lacks).count();
