@@ -42,6 +42,11 @@ pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
     }
 }
 
+/// Joins phrases, numbers or names into one text, with `between` as the separator.
+pub fn join(all: impl IntoIterator<Item = impl Display>, between: &str) -> String {
+    Vec::from_iter(all.into_iter().map(|one| one.to_string())).join(between)
+}
+
 /// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if the
 /// word is `or`.
 pub fn joined(names: &[String], last: &str) -> String {

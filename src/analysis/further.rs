@@ -4,7 +4,8 @@
 use super::{Analysis, Layers};
 use crate::escape::printable;
 use crate::message::FileError;
-use crate::model::{LayerNames, TensorKind};
+use crate::model::TensorKind;
+use crate::wording::join;
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -48,8 +49,11 @@ impl FurtherProfile {
 /// the file and the first difference.
 pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let differs = |&index: &usize| mine.get(index) != theirs.get(index);
-        let Some(index) = (0..mine.len().max(theirs.len())).find(differs) else {
+        let all = 0..mine.len().max(theirs.len());
+        let Some(index) = all
+            .into_iter()
+            .find(|&index| mine.get(index) != theirs.get(index))
+        else {
             continue;
         };
         let shown = |own: &[String]| {
@@ -88,9 +92,10 @@ fn properties(layers: &Layers<'_>) -> Vec<(&'static str, Vec<String>)> {
             None => label.weight_name().to_owned(),
         })
         .collect();
-    let users = |names: &LayerNames| names.iter().flatten().cloned().collect::<Vec<_>>();
-    let ties = placement.ties.iter();
-    let ties = ties.map(|tie| format!("{} of {}", tie.weight, users(&tie.layers).join(" ")));
+    let ties = placement.ties.iter().map(|tie| {
+        let users = join(tie.layers.iter().flatten(), " ");
+        format!("{} of {users}", tie.weight)
+    });
     let target = &model.target;
     vec![
         ("framework", vec![model.recording.framework.to_string()]),

@@ -125,8 +125,9 @@ impl JudgedSplit {
             return (None, true);
         }
         let last = ipus[ipus.len() - 1].min(ipus.len());
-        let count = |ipu: usize| ipus.iter().filter(|&&other| other == ipu).count();
-        let counts = (0..=last).map(|ipu| Some(count(ipu))).collect();
+        let counts = (0..=last)
+            .map(|ipu| Some(ipus.iter().filter(|&&other| other == ipu).count()))
+            .collect();
         (Some(Self::LayersPerIpu(counts)), false)
     }
 
@@ -289,8 +290,11 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
-    let of_stage = |stage: &Range<usize>| starts.iter().filter(|at| stage.contains(at)).count();
-    let counts = plan.stages().iter().map(of_stage).collect();
+    let counts = plan
+        .stages()
+        .iter()
+        .map(|stage| starts.iter().filter(|at| stage.contains(at)).count())
+        .collect();
     starts.push(after + 1);
     plan.cuts()
         .any(|cut| !starts.contains(&cut))

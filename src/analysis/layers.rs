@@ -9,7 +9,7 @@ use crate::model::{
     LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules, Untied,
 };
 use crate::search::Solver;
-use crate::wording::{counted, displayed, listed};
+use crate::wording::{counted, displayed, join, listed};
 use anyhow::{Context, Error, Result};
 use rustc_hash::FxHashSet;
 
@@ -278,17 +278,13 @@ fn check_count(layering: &Layering) -> Result<()> {
     if layers <= limits::LAYERS {
         return Ok(());
     }
-    let names: Vec<_> = layering.names[1..]
-        .iter()
-        .take(3)
-        .map(|name| displayed(name))
-        .collect();
+    let names = layering.names[1..].iter().take(3);
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
          layer",
         regex(layering),
-        names.join(", "),
+        join(names.map(|name| displayed(name)), ", "),
         limits::LAYERS
     )))
 }
@@ -313,12 +309,12 @@ fn regex(layering: &Layering) -> &str {
 /// Joins layer names by commas for a message; of more than five names, shows the first three and
 /// the last.
 fn sample(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
-    match shown.as_slice() {
-        [first, second, third, .., last] if shown.len() > 5 => {
-            format!("{first}, {second}, {third}, ..., {last}")
+    let shown = |names: &[String]| join(names.iter().map(|name| displayed(name)), ", ");
+    match names {
+        [first @ .., last] if names.len() > 5 => {
+            format!("{}, ..., {}", shown(&first[..3]), displayed(last))
         }
-        all => all.join(", "),
+        all => shown(all),
     }
 }
 

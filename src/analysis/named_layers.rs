@@ -5,6 +5,7 @@ use crate::escape::printable;
 use crate::message::{BadValue, usage};
 use crate::model::{Named, Positions, PseudoLayers};
 use crate::solve::{Constraint, Rule};
+use crate::wording::join;
 use anyhow::Result;
 use std::cmp::Reverse;
 use std::fmt;
@@ -137,11 +138,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
         // to begin: a stage cannot begin inside a layer.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => {
-            let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
-            format!(
-                "{option}: {text} may be any of the layers {}; name one of them",
-                names.join(", ")
-            )
+            let names = join(all.into_iter().take(NAMES_SHOWN).map(name), ", ");
+            format!("{option}: {text} may be any of the layers {names}; name one of them")
         }
         Named::Inside(place) => format!(
             "{option}: no stage can begin at {text}, which runs inside {}; name another layer",

@@ -97,11 +97,10 @@ impl<'s> Answers<'s> {
             };
             (profile, searched)
         };
-        let is_used = |profile: &usize| shown.profiles.contains(profile);
         let others: Vec<_> = costs
             .profiles()
             .skip(1)
-            .filter(is_used)
+            .filter(|profile| shown.profiles.contains(profile))
             .map(alone)
             .collect();
         if !others.is_empty() {

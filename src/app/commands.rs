@@ -7,6 +7,7 @@ use crate::model::{Framework, Rules};
 use crate::report::emit::EmitForm;
 use crate::report::{BestSplit, FullestTile, Report, Stage};
 use crate::search::{IpuCount, Reserve, Solver, Word};
+use crate::wording::join;
 use std::fmt;
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
@@ -47,8 +48,7 @@ impl Options {
     fn own_arguments(&self) -> Vec<String> {
         let (limits, mut own) = (&self.limits, self.repeated.clone());
         if let Some(amounts) = &limits.mem_per_tile {
-            let amounts: Vec<_> = amounts.iter().map(u64::to_string).collect();
-            own.push(format!("--mem-per-tile={}", amounts.join(",")));
+            own.push(format!("--mem-per-tile={}", join(amounts, ",")));
         }
         if limits.reserve != Reserve::Bytes(0) {
             own.push(format!("--reserve={}", limits.reserve));

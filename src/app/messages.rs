@@ -5,7 +5,7 @@ use crate::message::FileWarnings;
 use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Report, ScreenPart, Section, Units, printable};
-use crate::wording::capital;
+use crate::wording::{capital, join};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use std::fmt::Display;
@@ -115,9 +115,9 @@ pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
     // Names from a file may contain control characters, so each line of the error is made
     // printable. The line ends were written by the program itself, so they are kept.
-    let lines: Vec<String> = format!("{error:#}").split('\n').map(printable).collect();
+    let lines = join(format!("{error:#}").split('\n').map(printable), "\n");
     let head = look.toned(Severity::Bad, "error:");
-    let text = look.fitted(&format!("{head} {}", lines.join("\n")));
+    let text = look.fitted(&format!("{head} {lines}"));
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

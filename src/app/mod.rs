@@ -26,7 +26,7 @@ use crate::report::{PipelineFacts, Report, diagnosis};
 use crate::search::{Outcome, Word};
 use crate::solve::SolveError;
 use crate::witnesses::check;
-use crate::wording::counted;
+use crate::wording::{counted, join};
 use anyhow::Result;
 use elsa::FrozenVec;
 use messages::Messages;
@@ -200,18 +200,17 @@ impl Run {
         let (layers, model) = (searched.layers, searched.layers.model());
         let memory = layers.memory()?;
         let tables = output::tables(&self.options, layers, &memory)?;
-        let idle: Vec<String> = self
+        let idle: Vec<usize> = self
             .request
             .judged
             .iter()
             .flat_map(|judged| judged.idle_ipus(&layers.placement.positions))
-            .map(|ipu| ipu.to_string())
             .collect();
         if !idle.is_empty() {
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
-                idle.join(", ")
+                join(idle, ", ")
             ));
         }
         for warning in searched.warnings() {

@@ -4,6 +4,7 @@
 use crate::escape;
 use crate::report::terminal::{self, TextStyle};
 use crate::report::{Format, Split, Table, write_stages};
+use crate::wording::join;
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -144,11 +145,10 @@ impl<'a, W: Write> Sections<'a, W> {
             [] => {}
             [(_, only)] if !self.has_names => self.out.write_all(only)?,
             several => {
-                let field = |(name, text): &(String, Vec<u8>)| {
+                let fields = several.iter().map(|(name, text)| {
                     format!("\"{name}\": {}", String::from_utf8_lossy(text).trim_end())
-                };
-                let fields: Vec<String> = several.iter().map(field).collect();
-                writeln!(self.out, "{{\n{}\n}}", fields.join(",\n"))?;
+                });
+                writeln!(self.out, "{{\n{}\n}}", join(fields, ",\n"))?;
             }
         }
         self.out.flush()

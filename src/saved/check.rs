@@ -83,8 +83,12 @@ impl Model {
     }
 
     fn fit_classes(&self) -> bool {
-        let is_fine = |&(from, to): &(u32, u32)| from < to && to <= self.steps();
-        (0..self.classes.len() as u32).all(|class| self.classes.ranges(class).iter().all(is_fine))
+        (0..self.classes.len() as u32).all(|class| {
+            self.classes
+                .ranges(class)
+                .iter()
+                .all(|&(from, to)| from < to && to <= self.steps())
+        })
     }
 
     fn fit_variables(&self, variables: &VariableGroups) -> bool {

@@ -4,7 +4,7 @@
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
-use crate::wording::{grouped, share};
+use crate::wording::{grouped, join, share};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -223,11 +223,8 @@ impl fmt::Display for Contradiction {
         // named.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
-        let place: Vec<String> = [table, self.row.clone(), tile]
-            .into_iter()
-            .flatten()
-            .collect();
-        f.write_str(&place.join(", "))?;
+        let place = [table, self.row.clone(), tile];
+        f.write_str(&join(place.iter().flatten(), ", "))?;
         let (words, whole) = self.witness.words();
         if let Some([before_recorded, before_computed]) = words {
             let [recorded, computed] = [self.recorded, self.computed].map(grouped);
@@ -347,13 +344,12 @@ pub fn check(
         return Ok(());
     }
     for (file, problem, is_of_debug) in [(profile, PROFILE, false), (debug, DEBUG, true)] {
-        let texts: Vec<String> = all
+        let refused = all
             .iter()
-            .filter(|found| found.refused && found.is_of_debug() == is_of_debug)
-            .map(ToString::to_string)
-            .collect();
-        if !texts.is_empty() {
-            let error = incomplete(problem, &texts.join("; "));
+            .filter(|found| found.refused && found.is_of_debug() == is_of_debug);
+        let text = join(refused, "; ");
+        if !text.is_empty() {
+            let error = incomplete(problem, &text);
             return Err(anyhow::Error::from(error).context(file));
         }
     }

@@ -105,9 +105,12 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
             .add_to(&mut bytes);
     }
     let mut is_used = vec![false; profile.variables.len()];
-    let members = profile.variables_of(&lacking).into_iter().flatten();
-    let is_new = |member: &&u32| !std::mem::replace(&mut is_used[**member as usize], true);
-    profile.variables.add_to(members.filter(is_new), &mut bytes);
+    let members = profile
+        .variables_of(&lacking)
+        .into_iter()
+        .flatten()
+        .filter(|&&member| !std::mem::replace(&mut is_used[member as usize], true));
+    profile.variables.add_to(members, &mut bytes);
     bytes
 }
 

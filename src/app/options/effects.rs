@@ -155,8 +155,10 @@ pub fn help(command: &Command) -> String {
 /// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
 /// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    let written = |id: &str| format!("--{}", id.replace('_', "-"));
-    let options: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
+    let options: Vec<String> = ids
+        .iter()
+        .map(|id| format!("--{}", id.as_ref().replace('_', "-")))
+        .collect();
     joined(&options, last)
 }
 

@@ -92,14 +92,14 @@ pub struct LayerArgs {
 impl LayerArgs {
     /// Returns the regexes that the user gave, to be saved with the model.
     pub fn regexes(&self) -> LayerRegexes {
-        let is_own = |regex: &&Regex| regex.as_str() != DEFAULT_INPUTS_REGEX;
         let pattern = |regex: &Regex| regex.as_str().to_string();
         LayerRegexes {
             names: self.layer_name_regex.as_ref().map(|source| match source {
                 LayerSource::Regex(regex) => pattern(regex),
                 _ => AUTO.to_owned(),
             }),
-            inputs: Some(&self.inputs_regex_layer_0).filter(is_own).map(pattern),
+            inputs: Some(pattern(&self.inputs_regex_layer_0))
+                .filter(|regex| regex != DEFAULT_INPUTS_REGEX),
         }
     }
 
