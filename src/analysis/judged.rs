@@ -202,10 +202,9 @@ impl JudgedSplit {
 /// such as `dict(layer_to_call='backbone.conv1', ipu_id=0)`, in the order of the IPUs.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
-        let (_, after) = item.split_once(key)?;
-        let after = after.trim_start_matches(['"', '\'', ' ', ':', '=']);
-        let end = after.find(['"', '\'', ',', ')', '}', ' ']);
-        Some(after[..end.unwrap_or(after.len())].to_owned())
+        let pattern = format!(r#"{key}["' :=]*([^"',)}} ]*)"#);
+        let found = Regex::new(&pattern).expect("a regex").captures(item)?;
+        Some(found[1].to_owned())
     };
     if Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#)
         .expect("a regex")

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::search::Solver;
 use crate::wording::{counted, displayed, join, listed};
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 
 /// A model whose operations and variables are assigned to layers.
@@ -128,8 +128,14 @@ impl<'a> Layers<'a> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
+        // The modules of the model can replace the layers that the default regex found, unless the
+        // user names other layers, or there are fewer modules than layers.
         let is_switched = self.layering.modules().is_none();
-        let (layering, are_parts) = match (number, self.other_modules(request)) {
+        let modules = (is_best(request) && is_switched)
+            .then(|| by_modules(self.model()))
+            .filter(|modules| modules.len() >= self.layering.len())
+            .filter(|modules| has_all(modules, &request.named_layers()));
+        let (layering, are_parts) = match (number, modules) {
             (1, Some(modules)) => (Some(modules), false),
             (2, Some(modules)) => (self.analysis.parts(&modules, request), true),
             (1, None) => (self.analysis.parts(&self.layering, request), true),
@@ -141,18 +147,6 @@ impl<'a> Layers<'a> {
                     .finer(layering, request, is_switched, are_parts)
             })
             .transpose()
-    }
-
-    /// Returns the modules of the model as layers, to try in place of the layers that the default
-    /// regex found. Returns `None` if the user chose how to find layers or names other layers, or
-    /// if there are fewer modules than layers.
-    fn other_modules(&self, request: &Request) -> Option<Layering> {
-        if !is_best(request) || self.layering.modules().is_some() {
-            return None;
-        }
-        let modules = by_modules(self.model());
-        (modules.len() >= self.layering.len() && has_all(&modules, &request.named_layers()))
-            .then_some(modules)
     }
 
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
@@ -185,7 +179,17 @@ impl Analysis {
         let (mut unknown, mut number) = (untied(placement, named.clone()), 1);
         while let Some(first) = unknown.first() {
             let Some(finer) = whole.finer_layers(request, number)? else {
-                return Err(no_tie(first, placement));
+                let (unknown, ties) = (printable(first), &placement.ties);
+                return Err(usage(if ties.is_empty() {
+                    format!(
+                        "--untie {unknown}: no weight of this model is tied; leave the option out"
+                    )
+                } else {
+                    format!(
+                        "--untie: there is no tied weight {unknown}; name one of {}",
+                        listed(ties.iter().map(|tie| printable(&tie.weight)))
+                    )
+                }));
             };
             unknown = untied(&finer.placement, unknown);
             number += 1;
@@ -287,19 +291,6 @@ fn check_count(layering: &Layering) -> Result<()> {
         join(names.map(|name| displayed(name)), ", "),
         limits::LAYERS
     )))
-}
-
-fn no_tie(unknown: &str, placement: &Placement) -> Error {
-    let unknown = printable(unknown);
-    if placement.ties.is_empty() {
-        return usage(format!(
-            "--untie {unknown}: no weight of this model is tied; leave the option out"
-        ));
-    }
-    usage(format!(
-        "--untie: there is no tied weight {unknown}; name one of {}",
-        listed(placement.ties.iter().map(|tie| printable(&tie.weight)))
-    ))
 }
 
 fn regex(layering: &Layering) -> &str {

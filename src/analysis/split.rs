@@ -279,13 +279,6 @@ pub(crate) struct SearchedLayers<'s> {
 }
 
 impl SearchedLayers<'_> {
-    /// Returns the index of the profile from whose compilation the stage `stage` takes its costs.
-    pub fn profile_of(&self, stage: usize) -> usize {
-        self.result
-            .as_ref()
-            .map_or(0, |result| result.shown.profiles[stage])
-    }
-
     /// Returns warnings about data that the split depends on: recorded memory, and the optimizer
     /// update.
     pub fn warnings(&self) -> Vec<Warning> {

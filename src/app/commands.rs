@@ -101,12 +101,14 @@ impl Options {
     /// if no split fits, commands with which the model fits. The text is empty if there is nothing
     /// to suggest, as after `--emit`.
     pub(super) fn after_split(&self, report: &Report) -> String {
+        let Some(split) = &report.split else {
+            return String::new();
+        };
         let results = &self.results;
-        let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
         if let Some(refusal) = &report.refusal
             && (is_solved || results.plan)
-            && split.is_some_and(|split| !split.fits)
+            && !split.fits
         {
             return with_head(
                 report
@@ -119,12 +121,13 @@ impl Options {
                     .collect(),
             );
         }
-        let is_suggested =
-            is_solved && self.exports.export_html.is_none() && self.search.solver == Solver::Ilp;
-        match split.filter(|split| is_suggested && split.fits) {
-            None => String::new(),
-            Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
-            Some(_) => configuration_and_page(&self.changed_command(&[]), report),
+        let is_suggested = is_solved && split.fits && self.search.solver == Solver::Ilp;
+        if !is_suggested || self.exports.export_html.is_some() {
+            String::new()
+        } else if split.stages.len() == 1 {
+            self.after_one_ipu()
+        } else {
+            configuration_and_page(&self.changed_command(&[]), report)
         }
     }
 

@@ -265,7 +265,10 @@ impl Run {
         };
         let mut report = of(searched)?;
         for (profile, other) in &searched.others {
-            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == *profile);
+            let result = searched.result.as_ref();
+            report.take_stages(of(other)?, |stage| {
+                result.is_some_and(|result| result.shown.profiles[stage] == *profile)
+            });
         }
         if let Some(what_if) = &mut report.what_if {
             let mut arguments = self.options.repeated.clone();

@@ -254,30 +254,25 @@ pub fn tables(
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<Table>> {
-    let model = layers.model();
-    let placement = &layers.placement;
+    let (model, wanted) = (layers.model(), &options.tables);
+    let Layers {
+        layering,
+        placement,
+        ..
+    } = layers;
     let positions = &placement.positions;
     let mut tables = Vec::new();
     if options.layers.list_layers {
-        tables.extend(report::layer_list(
-            model,
-            &layers.layering,
-            placement,
-            memory,
-        ));
+        tables.extend(report::layer_list(model, layering, placement, memory));
     }
-    if options.tables.operation_breakdown {
-        tables.push(report::operations(
-            model,
-            &layers.layering,
-            placement,
-            &memory.operation_groups(),
-        ));
+    if wanted.operation_breakdown {
+        let parts = memory.operation_groups();
+        tables.push(report::operations(model, layering, placement, &parts));
     }
-    if options.tables.layer_breakdown {
+    if wanted.layer_breakdown {
         tables.push(report::layers(positions, &memory.single_layers()));
     }
-    if options.tables.memory_totals {
+    if wanted.memory_totals {
         let whole = memory
             .stages(std::slice::from_ref(&(0..positions.len())))
             .iter()
@@ -285,21 +280,15 @@ pub fn tables(
             .sum();
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
-    if options.tables.memory_affinity || options.tables.interlayer_communication {
+    if wanted.memory_affinity || wanted.interlayer_communication {
         let (between, names) = (memory.layer_traffic(), positions.names());
-        if options.tables.memory_affinity {
-            tables.push(Table::matrix(
-                "memory-affinity",
-                &names,
-                &between.affinity(),
-            ));
+        if wanted.memory_affinity {
+            let bytes = between.affinity();
+            tables.push(Table::matrix("memory-affinity", &names, &bytes));
         }
-        if options.tables.interlayer_communication {
-            tables.push(Table::matrix(
-                "interlayer-communication",
-                &names,
-                &between.communication(),
-            ));
+        if wanted.interlayer_communication {
+            let bytes = between.communication();
+            tables.push(Table::matrix("interlayer-communication", &names, &bytes));
         }
     }
     Ok(tables)

@@ -76,12 +76,11 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
         let help = help.map_or(String::new(), |help| help.to_string().to_lowercase());
         name.contains('-') && name.split('-').all(|word| help.contains(word))
     };
-    let likeness = |long: &&str| (strsim::jaro_winkler(long, &name) * 1e6) as u64;
     let nearest = command
         .get_arguments()
         .filter(has_all_words)
         .filter_map(Arg::get_long)
-        .max_by_key(likeness);
+        .max_by_key(|long| (strsim::jaro_winkler(long, &name) * 1e6) as u64);
     if let (ErrorKind::UnknownArgument, Some(long)) = (error.kind(), nearest) {
         let suggested = ContextValue::String(format!("--{long}"));
         error.insert(ContextKind::SuggestedArg, suggested);
