@@ -135,7 +135,6 @@ impl Request {
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
         let amounts = self.memory_per_tile.len();
         let several = (amounts > 1).then_some(of_all(amounts));
-        let judged = self.judged.as_ref().map(|judged| of_all(judged.ipus()));
         match (self.ipus, several) {
             (Some(IpuCount::Exactly(ipus)), _) if ipus < replicas => Err(usage(format!(
                 "--replicas {replicas} takes at least {replicas} IPUs, but --num-ipus is {ipus}, \
@@ -150,7 +149,7 @@ impl Request {
             (Some(IpuCount::UpTo(_)), Some(several)) => Ok(IpuCount::UpTo(several)),
             (Some(ipus), _) => Ok(ipus),
             (None, several) => Ok(several
-                .or(judged)
+                .or(self.judged.as_ref().map(|judged| of_all(judged.ipus())))
                 .or(self.of_original().map(|_| ORIGINAL_IPUS))
                 .map_or(IpuCount::AUTO, IpuCount::Exactly)),
         }
@@ -174,11 +173,10 @@ impl Request {
         {
             return Err(refused(&NoCycles).context(option));
         }
-        let usual = match self.of_original() {
+        Ok(self.goal.unwrap_or(match self.of_original() {
             Some(_) => Goal::Peak,
             None => Goal::usual(has_cycles),
-        };
-        Ok(self.goal.unwrap_or(usual))
+        }))
     }
 
     /// Returns the numbers of replicas among which sharded optimizer state is tried: the number in

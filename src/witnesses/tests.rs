@@ -105,7 +105,7 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
     );
     let mut all = [found, of(vec![0, 0])];
     let files = ["profile.pop", "debug.cbor"].map(String::from);
-    let check = |all: &[_]| check(all, &files, false);
+    let check = |all: &[_]| check(all, files.clone(), false);
     refuse_close(&mut all, [13]);
     assert!(check(&all).is_ok());
     refuse_close(&mut all, [11]);
