@@ -139,9 +139,8 @@ pub fn target(path: &Path) -> PathBuf {
         };
         path = folder_of(&path).join(link);
     }
-    let is_folder = path.to_string_lossy().ends_with(std::path::is_separator);
     path.file_name()
-        .filter(|_| !is_folder)
+        .filter(|_| !path.to_string_lossy().ends_with(std::path::is_separator))
         .and_then(|name| Some(folder_of(&path).canonicalize().ok()?.join(name)))
         .or_else(|| path.canonicalize().ok())
         .unwrap_or_else(|| std::path::absolute(&path).unwrap_or(path))

@@ -76,8 +76,8 @@ impl Compilation {
         check(&contradictions, files, options.allow_incomplete)?;
         let mut warnings = about(path, &profile.warnings);
         let left_out = |error| {
-            let text = format!("layers on IPUs are left out: {error:#}");
-            (displayed(path), Warning::new(text))
+            let warning = Warning::new(format!("layers on IPUs are left out: {error:#}"));
+            (displayed(path), warning)
         };
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {

@@ -66,15 +66,14 @@ impl JudgedSplit {
             };
             return Self::layers_per_ipu(&listed_in(text).map_err(wrong)?);
         }
-        let count = |word: &str| match word {
-            "-1" => Some(None),
-            number => number.parse().ok().map(Some),
-        };
         text.trim_start_matches('[')
             .trim_end_matches(']')
             .split(|letter: char| letter == ',' || letter.is_whitespace())
             .filter(|word| !word.is_empty())
-            .map(count)
+            .map(|word| match word {
+                "-1" => Some(None),
+                number => number.parse().ok().map(Some),
+            })
             .collect::<Option<Vec<_>>>()
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
@@ -90,16 +89,6 @@ impl JudgedSplit {
             Self::FirstLayers(names) => names,
             Self::LayersPerIpu(_) => &[],
         }
-    }
-
-    /// If the value of `--splits` is one text with spaces, which may be one layer name or a list of
-    /// names, returns the text, and the split in which each word names the first layer of a stage.
-    pub(super) fn in_words(&self) -> Option<(&str, Self)> {
-        let [text] = self.layers() else {
-            return None;
-        };
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
     /// Returns the value of `--layers-per-ipu` if it may be a list with the IPU index of each
@@ -269,13 +258,13 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
     }
     let last = blocks.last().map_or(names.len(), |block| block.end);
     let mut before = 0;
-    let next = |count: &usize| {
-        before += count;
-        1 + starts.get(before).copied().unwrap_or(last)
-    };
-    let mut firsts: Vec<usize> = counts.iter().map(next).collect();
-    firsts.pop();
-    Ok(firsts)
+    Ok(counts[..counts.len().saturating_sub(1)]
+        .iter()
+        .map(|count| {
+            before += count;
+            1 + starts.get(before).copied().unwrap_or(last)
+        })
+        .collect())
 }
 
 fn sum(counts: &[usize]) -> usize {

@@ -116,13 +116,15 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     if list.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let named = |name: String| match name.trim() {
-        "" => Err(BadValue::new(format!(
-            "'{list}' has a layer without a name; leave out the extra comma"
-        ))),
-        name => Ok(name.to_owned()),
-    };
-    names.into_iter().map(named).collect()
+    names
+        .iter()
+        .map(|name| match name.trim() {
+            "" => Err(BadValue::new(format!(
+                "'{list}' has a layer without a name; leave out the extra comma"
+            ))),
+            name => Ok(name.to_owned()),
+        })
+        .collect()
 }
 
 const NAMES_SHOWN: usize = 8;

@@ -97,11 +97,13 @@ impl Request {
     /// layer becomes several names. Returns true if a list could mean either IPU indices or numbers
     /// of layers; such a list stays as it is.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
-        if let Some((text, words)) = self.judged.as_ref().and_then(JudgedSplit::in_words) {
-            if analysis.layers(self)?.position(text).is_none() {
-                self.judged = Some(words);
-            }
-            return Ok(false);
+        if let Some(JudgedSplit::FirstLayers(names)) = &self.judged
+            && let [text] = &names[..]
+            && text.split_whitespace().nth(1).is_some()
+            && analysis.layers(self)?.position(text).is_none()
+        {
+            let words = text.split_whitespace().map(str::to_owned).collect();
+            self.judged = Some(JudgedSplit::FirstLayers(words));
         }
         let ipus = self.judged.as_ref().and_then(JudgedSplit::ipus_of_layers);
         let Some(ipus) = ipus else {

@@ -86,22 +86,21 @@ impl<'s> Answers<'s> {
             Solver::Ilp => self.solved(request)?,
         };
         let (costs, shown) = (&result.costs, &result.shown);
-        let alone = |profile| {
-            let shown = shown.in_profile(costs, profile);
-            let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
-            let searched = SearchedLayers {
-                layers: level.in_each_profile[profile],
-                memory: costs.memory_in(profile).clone(),
-                result: Some(result),
-                others: Vec::new(),
-            };
-            (profile, searched)
-        };
         let others: Vec<_> = costs
             .profiles()
             .skip(1)
             .filter(|profile| shown.profiles.contains(profile))
-            .map(alone)
+            .map(|profile| {
+                let shown = shown.in_profile(costs, profile);
+                let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
+                let searched = SearchedLayers {
+                    layers: level.in_each_profile[profile],
+                    memory: costs.memory_in(profile).clone(),
+                    result: Some(result),
+                    others: Vec::new(),
+                };
+                (profile, searched)
+            })
             .collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
@@ -152,12 +151,12 @@ impl<'s> Answers<'s> {
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
-        let pipeline = self.pipelines(request)?[0][0];
+        let first = self.pipelines(request)?[0][0];
         let reach = Reach {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
+        let costs = level.space.in_pipeline(&question, first, Some(reach))?;
         Ok((level, costs))
     }
 

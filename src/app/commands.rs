@@ -5,10 +5,9 @@ use crate::analysis::LayerConstraint;
 use crate::escape::shell;
 use crate::model::{Framework, Rules};
 use crate::report::emit::EmitForm;
-use crate::report::{BestSplit, FullestTile, Report, Stage};
+use crate::report::{BestSplit, Report};
 use crate::search::{IpuCount, Reserve, Solver, Word};
 use crate::wording::join;
-use std::fmt;
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).
@@ -61,7 +60,7 @@ impl Options {
     }
 
     /// Returns the arguments of a command that plans for `ipus` IPUs.
-    fn plan_on(&self, ipus: impl fmt::Display) -> Vec<String> {
+    fn plan_on(&self, ipus: impl ToString) -> Vec<String> {
         let mut arguments = self.own_arguments();
         apply(&Word::Set("--num-ipus", ipus.to_string()), &mut arguments);
         arguments
@@ -135,16 +134,16 @@ impl Options {
     /// proportion. Returns `None` unless the split of `report` does not fit or takes more than 95 %
     /// of a limit, and the options allow further profiles.
     pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
-        let is_full = |stage: &Stage| {
-            let FullestTile { bytes, limit, .. } = stage.fullest_tile;
-            u128::from(bytes) * 100 > u128::from(limit) * 95
-        };
         let takes_others = self.results.solve
             && self.results.emit.is_empty()
             && self.time.micro_batch.len() < 2
             && self.search.solver == Solver::Ilp
             && self.limits.memory_model == Rules::Full;
-        if !takes_others || !report.stages().iter().any(is_full) {
+        let is_full = report.stages().iter().any(|stage| {
+            let tile = &stage.fullest_tile;
+            u128::from(tile.bytes) * 100 > u128::from(tile.limit) * 95
+        });
+        if !takes_others || !is_full {
             return None;
         }
         let setting = match report.framework() {

@@ -75,8 +75,9 @@ pub fn check(options: &Options) -> Result<()> {
                 displayed(&written)
             )));
         }
-        let is_stdout = || stdout::is_file(&written).then_some("standard output");
-        if let Some(other) = same.map(|&(other, _)| other).or_else(is_stdout) {
+        let same = same.map(|&(other, _)| other);
+        if let Some(other) = same.or_else(|| stdout::is_file(&written).then_some("standard output"))
+        {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)

@@ -52,13 +52,9 @@ impl Outputs<'_> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
         }
-        for table in &self.tables {
-            sections.table(table)?;
-        }
+        sections.tables(&self.tables)?;
         let mut fits = self.print_search(&mut sections)?;
-        for table in &self.diagnosis {
-            sections.table(table)?;
-        }
+        sections.tables(&self.diagnosis)?;
         export::write(self.options, &self.report, &mut sections, self.messages)?;
         if self.options.results.explain {
             self.print_part(ScreenPart::Explanation);
@@ -117,13 +113,13 @@ impl Outputs<'_> {
             }
         };
         if report.sweep.is_some() {
-            sections.table(&for_readers(sweep_table(report)))?;
+            sections.tables(&[for_readers(sweep_table(report))])?;
         }
         if report.plan.is_some() {
             self.print_part(ScreenPart::Recommendation);
             let table = plan_table(report);
             if !(table.rows.is_empty() && is_aligned) {
-                sections.table(&for_readers(table))?;
+                sections.tables(&[for_readers(table)])?;
             }
         }
         let Some(split) = &report.split else {
@@ -152,7 +148,7 @@ impl Outputs<'_> {
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
         match self.solved_tables() {
-            Some(tables) => tables.iter().try_for_each(|table| sections.table(table))?,
+            Some(tables) => sections.tables(&tables)?,
             None if results.solve => sections.stages(split)?,
             None => {}
         }
@@ -208,12 +204,9 @@ impl Outputs<'_> {
             return Ok(true);
         };
         let comparison = Comparison::new(earlier, &self.report);
-        let tables = match self.options.results.format {
-            Format::Table => comparison.changes(),
-            _ => comparison.tables().to_vec(),
-        };
-        for table in &tables {
-            sections.table(table)?;
+        match self.options.results.format {
+            Format::Table => sections.tables(&comparison.changes())?,
+            _ => sections.tables(&comparison.tables())?,
         }
         let messages = self.messages;
         for warning in &comparison.warnings {

@@ -100,12 +100,11 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
         .map(|path| (path, Outline::read(path)))
         .collect();
     // A model can be split if its profile was compiled for one IPU and has lowered variables.
-    let is_able = |outline: &Outline| {
-        options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
-    };
-    let mut able = several
-        .iter()
-        .filter(|(_, outline)| outline.as_ref().is_ok_and(is_able));
+    let mut able = several.iter().filter(|(_, outline)| {
+        outline.as_ref().is_ok_and(|outline| {
+            options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
+        })
+    });
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.to_path_buf());
     }

@@ -94,14 +94,17 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
-    /// Writes a table as the next result, in the requested format.
-    pub fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut text = Vec::new();
-        match self.format {
-            Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
-            format => table.write(format, &mut text)?,
+    /// Writes each table as a result, in the requested format.
+    pub fn tables(&mut self, tables: &[Table]) -> io::Result<()> {
+        for table in tables {
+            let mut text = Vec::new();
+            match self.format {
+                Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
+                format => table.write(format, &mut text)?,
+            }
+            self.add(table.name, text)?;
         }
-        self.add(table.name, text)
+        Ok(())
     }
 
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for

@@ -139,17 +139,16 @@ impl Model {
             return true;
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
-        let exists = |&(operation, cluster): &(u32, u32)| {
-            self.operations
-                .get(operation as usize)
-                .and_then(|own| self.operation_groups.get(own.group as usize))
-                .is_some_and(|group| (cluster as usize) < group.clusters.len())
-        };
         let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
         all.len() == self.operations.len()
             && all.iter().all(is_part)
             && is_part(&cycles.unexplained)
-            && parts.keys().all(exists)
+            && parts.keys().all(|&(operation, cluster)| {
+                self.operations
+                    .get(operation as usize)
+                    .and_then(|own| self.operation_groups.get(own.group as usize))
+                    .is_some_and(|group| (cluster as usize) < group.clusters.len())
+            })
             && parts.values().all(is_part)
     }
 

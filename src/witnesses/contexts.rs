@@ -90,10 +90,10 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         let Some(set) = programs.set_of(program) else {
             return is_broken(program.debug_id);
         };
-        let of_set = debug_info.position(set.debug_id);
-        let is_renamed = !set.name.is_empty()
-            && of_set.is_some_and(|position| debug_info.name(position) != &*set.name);
-        is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
+        let is_renamed = |position| debug_info.name(position) != &*set.name;
+        !set.name.is_empty() && debug_info.position(set.debug_id).is_some_and(is_renamed)
+            || is_broken(program.debug_id)
+            || is_broken(set.debug_id)
     };
     let lack: Vec<bool> = programs.all.iter().map(lacks).collect();
     let body = |(program, lacks): (&Program, &bool)| match program.kind {
@@ -128,7 +128,7 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// file and all generated files. Any deviation is [damage](Self::damage). The only data that may be
 /// missing in a whole file is a parent: Poplar writes a context when its C++ object is destroyed,
 /// which may be after the file is closed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct DebugMatch {
     /// Number of distinct ids of debug contexts to which programs of the profile refer.
     pub ids: usize,

@@ -146,12 +146,12 @@ impl Contradiction {
     /// parameters as in training. `read` is the number of bytes of parameters that operations read,
     /// and `updated` the number of these bytes that operations update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
-        let row = "no backward pass by marks or by the order of modules";
         Self {
             recorded: read,
             computed: updated,
             share: share(updated, read),
-            ..Self::unbounded(Witness::Passes, "programs").in_row(row.to_string())
+            ..Self::unbounded(Witness::Passes, "programs")
+                .in_row("no backward pass by marks or by the order of modules".to_string())
         }
     }
 

@@ -164,11 +164,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
 /// before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
-    let sum = |change: &[i64; 2]| {
-        sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
-        sums.map(|bytes| bytes.max(0) as u64)
-    };
-    let live: Vec<[u64; 2]> = changes.iter().map(sum).collect();
+    let live: Vec<[u64; 2]> = changes
+        .iter()
+        .map(|change| {
+            sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
+            sums.map(|bytes| bytes.max(0) as u64)
+        })
+        .collect();
     let highest = *live.iter().flatten().max()?;
     let (step, numbers) = live
         .into_iter()

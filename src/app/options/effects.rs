@@ -94,7 +94,7 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 }
 
 /// An option that affects none of the requested results, so that it would be ignored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct NoEffect {
     /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
@@ -119,19 +119,19 @@ impl NoEffect {
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };
-        let (option, on) = Effect::all(command).into_iter().find_map(|effect| {
-            let is_idle = !effect.on.iter().any(|id| is_given(id));
-            let option = effect
-                .options
-                .into_iter()
-                .find(|id| is_idle && is_given(id))?;
-            Some((option, effect.on))
-        })?;
-        let mut ids = command.get_arguments().map(|arg| arg.get_id().as_str());
+        let (option, on) = Effect::all(command)
+            .into_iter()
+            .filter(|effect| !effect.on.iter().any(|id| is_given(id)))
+            .find_map(|Effect { options, on }| {
+                Some((options.into_iter().find(|id| is_given(id))?, on))
+            })?;
         Some(Self {
             option: listed(&[option], "or"),
             on: listed(&on, "or"),
-            is_original: ids.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
+            is_original: command
+                .get_arguments()
+                .map(|arg| arg.get_id().as_str())
+                .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
         })
     }
 }

@@ -178,7 +178,9 @@ pub struct TimeArgs {
 impl TimeArgs {
     /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
     pub fn own_micro_batch(&self) -> Option<u64> {
-        let own = self.micro_batch.iter().find(|size| size.profile.is_none());
-        own.map(|own| own.value)
+        self.micro_batch
+            .iter()
+            .find(|size| size.profile.is_none())
+            .map(|own| own.value)
     }
 }

@@ -70,7 +70,7 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 
 /// A setting of a compilation, such as a micro-batch size, and the profile that was recorded with
 /// it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct OfProfile<T> {
     /// Value of the setting, such as the samples in a micro-batch.
     pub value: T,
