@@ -167,8 +167,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     #[cfg(unix)]
     if let Some(old) = old {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-        let (user, group) = (Some(old.uid()), Some(old.gid()));
-        let _ = fchown(&file, user, group).or_else(|_| fchown(&file, None, group));
+        let group = Some(old.gid());
+        let _ = fchown(&file, Some(old.uid()), group).or_else(|_| fchown(&file, None, group));
         let has_group = file.as_file().metadata()?.gid() == old.gid();
         let mode = old.mode() & if has_group { 0o777 } else { 0o707 };
         file.as_file()

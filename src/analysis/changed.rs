@@ -79,8 +79,9 @@ impl Changed {
     /// Requests to evaluate, in `pipeline`, the split with `counts`, the number of blocks (numbered
     /// layers, such as encoder layers) on each IPU.
     pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
-        let list = join(&counts, ",");
-        let mut changed = self.without_given().set("--layers-per-ipu", list);
+        let mut changed = self
+            .without_given()
+            .set("--layers-per-ipu", join(&counts, ","));
         let counts = counts.into_iter().map(Some).collect();
         changed.request.judged = Some(JudgedSplit::LayersPerIpu(counts));
         changed.with_pipeline(pipeline)

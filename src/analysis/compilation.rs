@@ -151,6 +151,6 @@ fn layers_by_ipu(
         return Ok((None, FileWarnings::new()));
     };
     check_debug(programs, None, contexts).with_context(|| displayed(debug))?;
-    let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
-    Ok((Some(found), about(debug, contexts.warning())))
+    let layers = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
+    Ok((Some(layers), about(debug, contexts.warning())))
 }

@@ -49,11 +49,8 @@ impl FurtherProfile {
 /// the file and the first difference.
 pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let all = 0..mine.len().max(theirs.len());
-        let Some(index) = all
-            .into_iter()
-            .find(|&index| mine.get(index) != theirs.get(index))
-        else {
+        let mut all = 0..mine.len().max(theirs.len());
+        let Some(index) = all.find(|&index| mine.get(index) != theirs.get(index)) else {
             continue;
         };
         let shown = |own: &[String]| {

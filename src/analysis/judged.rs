@@ -59,12 +59,12 @@ impl JudgedSplit {
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
         let text = list.trim();
         if text.ends_with(".json") {
-            let wrong = |error| {
+            let listed = listed_in(text).map_err(|error| {
                 BadValue::new(format!(
                     "'{text}' has no layers_per_ipu ({error}); give a list of numbers"
                 ))
-            };
-            return Self::layers_per_ipu(&listed_in(text).map_err(wrong)?);
+            })?;
+            return Self::layers_per_ipu(&listed);
         }
         text.trim_start_matches('[')
             .trim_end_matches(']')

@@ -46,7 +46,18 @@ impl Analysis {
     /// in any real model, or if `request` unties weights that no layers or parts of layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
-        check_count(&layering)?;
+        if layering.len() - 1 > limits::LAYERS {
+            let names = layering.names[1..].iter().take(3);
+            return Err(usage(format!(
+                "the layer regex {} finds {} layers ({}, ...), and {} are the maximum; set \
+                 --layer-name-regex to a regex whose capture group is the same for all operations \
+                 of a layer",
+                regex(&layering),
+                layering.len() - 1,
+                join(names.map(|name| displayed(name)), ", "),
+                limits::LAYERS
+            )));
+        }
         let mut layers = self.placed(layering, request)?;
         if is_best(request) {
             layers.note = modules_note(&layers.layering);
@@ -275,22 +286,6 @@ fn modules_note(layering: &Layering) -> Option<String> {
 
 fn by_modules(model: &Model) -> Layering {
     Layering::new(model, &LayerOptions::modules())
-}
-
-fn check_count(layering: &Layering) -> Result<()> {
-    let layers = layering.len() - 1;
-    if layers <= limits::LAYERS {
-        return Ok(());
-    }
-    let names = layering.names[1..].iter().take(3);
-    Err(usage(format!(
-        "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
-         --layer-name-regex to a regex whose capture group is the same for all operations of a \
-         layer",
-        regex(layering),
-        join(names.map(|name| displayed(name)), ", "),
-        limits::LAYERS
-    )))
 }
 
 fn regex(layering: &Layering) -> &str {

@@ -166,22 +166,23 @@ fn begins_stage(option: &str) -> bool {
 /// other than stage 0 can begin.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // If Out (the operations after the last layer) runs on the first IPU, the first position is
-    // named `In Out`. The user writes only one of the two words, so each is a suggestion.
-    let named = |position: usize| {
+    let mut all = Vec::new();
+    for position in usize::from(begins_stage)..positions.len() {
         let name = positions.name(position).to_string();
-        let names: Vec<_> = match position {
-            0 => name.split(' ').map(str::to_owned).collect(),
-            _ => vec![name],
-        };
         let of_module = positions.module(position).map_or(0, likeness);
-        names
-            .into_iter()
-            .map(move |name| (Reverse(likeness(&name).max(of_module)), printable(&name)))
-    };
-    let mut all: Vec<_> = (usize::from(begins_stage)..positions.len())
-        .flat_map(named)
-        .collect();
+        // If Out (the operations after the last layer) runs on the first IPU, the first position is
+        // named `In Out`. The user writes only one of the two words, so each is a suggestion.
+        let names = if position == 0 {
+            name.split(' ').collect()
+        } else {
+            vec![&*name]
+        };
+        all.extend(
+            names
+                .iter()
+                .map(|name| (Reverse(likeness(name).max(of_module)), printable(name))),
+        );
+    }
     all.sort_by_key(|&(likeness, _)| likeness);
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }

@@ -77,18 +77,17 @@ impl Request {
     /// the reserve: one limit for all IPUs, or one for each IPU. An error if the reserve leaves no
     /// memory. `bytes_per_tile` is the tile memory that the profile records.
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
-        let limit = |memory: u64| {
-            let reserve = self.options.reserve.of(memory);
-            match memory.checked_sub(reserve) {
-                Some(limit @ 1..) => Ok(limit),
-                _ => Err(usage(format!(
-                    "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
-                ))),
-            }
-        };
         self.memories(bytes_per_tile)
             .into_iter()
-            .map(limit)
+            .map(|memory| {
+                let reserve = self.options.reserve.of(memory);
+                match memory.checked_sub(reserve) {
+                    Some(limit @ 1..) => Ok(limit),
+                    _ => Err(usage(format!(
+                        "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
+                    ))),
+                }
+            })
             .collect()
     }
 
@@ -105,8 +104,7 @@ impl Request {
             let words = text.split_whitespace().map(str::to_owned).collect();
             self.judged = Some(JudgedSplit::FirstLayers(words));
         }
-        let ipus = self.judged.as_ref().and_then(JudgedSplit::ipus_of_layers);
-        let Some(ipus) = ipus else {
+        let Some(ipus) = self.judged.as_ref().and_then(JudgedSplit::ipus_of_layers) else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;

@@ -151,12 +151,12 @@ impl<'s> Answers<'s> {
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
-        let first = self.pipelines(request)?[0][0];
         let reach = Reach {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level.space.in_pipeline(&question, first, Some(reach))?;
+        let pipeline = self.pipelines(request)?[0][0];
+        let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
         Ok((level, costs))
     }
 
@@ -175,9 +175,10 @@ impl<'s> Answers<'s> {
             bytes: if has_others { u64::MAX } else { limit },
             stages: numbers.iter().copied().fold(stages, usize::max),
         }))?;
-        let task = self.progress.begin("computing stages", 0);
-        let shown = ShownSplit::of(&costs, best)?;
-        drop(task);
+        let shown = {
+            let _task = self.progress.begin("computing stages", 0);
+            ShownSplit::of(&costs, best)?
+        };
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
             None if best.fits => Outcome::Best(Box::new(costs.prove(best)?)),

@@ -53,8 +53,7 @@ fn check_one<T: PartialEq + Display>(
         }
     }
     match all.iter().filter(|own| own.profile.is_none()).count() {
-        1 => Ok(()),
-        0 if all.is_empty() => Ok(()),
+        count if count == 1 || all.is_empty() => Ok(()),
         0 => Err(usage(format!(
             "{option} lacks the {what} of the first profile; give it alone as well, such as {option} \
              {first}"

@@ -91,7 +91,7 @@ impl Messages {
         };
         let done = work(&progress);
         for (what, took) in progress.ended() {
-            self.detail(format_args!("{what} took {took:.2?}"));
+            self.detail(format!("{what} took {took:.2?}"));
         }
         done
     }
@@ -126,7 +126,8 @@ const USUAL_WIDTH: usize = 80;
 
 /// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
 /// sets the width, even if the stream is not a terminal. The variables `NO_COLOR`, `CLICOLOR` and
-/// `TERM` decide whether colours are used.
+/// `TERM` decide whether colours are used; the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set
+/// tells whether the locale uses UTF-8.
 pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -138,21 +139,15 @@ pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
         screen: stream.is_terminal().then(|| Screen {
             width: columns.unwrap_or(width),
             colour: AutoStream::choice(stream) != ColorChoice::Never,
-            unicode: is_unicode(),
+            unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .into_iter()
+                .filter_map(std::env::var_os)
+                .find(|value| !value.is_empty())
+                .is_some_and(|locale| {
+                    let locale = locale.to_string_lossy().to_ascii_lowercase();
+                    locale.contains("utf-8") || locale.contains("utf8")
+                }),
         }),
         columns,
     }
-}
-
-/// Returns whether the locale uses UTF-8, according to the first of `LC_ALL`, `LC_CTYPE` and `LANG`
-/// that is set.
-fn is_unicode() -> bool {
-    ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .filter_map(std::env::var_os)
-        .find(|value| !value.is_empty())
-        .is_some_and(|locale| {
-            let locale = locale.to_string_lossy().to_ascii_lowercase();
-            locale.contains("utf-8") || locale.contains("utf8")
-        })
 }

@@ -23,7 +23,7 @@ use crate::atomic;
 use crate::message::{UsageError, usage};
 use crate::parallel;
 use crate::report::{PipelineFacts, Report, diagnosis};
-use crate::search::{Outcome, Word};
+use crate::search::Outcome;
 use crate::solve::SolveError;
 use crate::witnesses::check;
 use crate::wording::{counted, join};
@@ -257,7 +257,7 @@ impl Run {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {
                 let _task = progress.begin("making the report", 0);
-                searched.report(&self.request, &|change: &[Word]| {
+                searched.report(&self.request, &|change| {
                     self.options.changed_command(change)
                 })
             })?;
@@ -291,12 +291,16 @@ impl Run {
 /// a warning if the original tool, which was written in Python, would have accepted the command
 /// line.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
-    let Some(no_effect) = &options.no_effect else {
+    let Some(NoEffect {
+        option,
+        on,
+        is_original,
+    }) = &options.no_effect
+    else {
         return Ok(());
     };
-    let NoEffect { option, on, .. } = no_effect;
     let text = |what| format!("{option} {what}; give it with {on}, or leave it out");
-    if !no_effect.is_original {
+    if !is_original {
         return Err(usage(text("acts on none of the requested results")));
     }
     messages.warn(text("changes none of these results"));

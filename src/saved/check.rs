@@ -10,8 +10,8 @@ use crate::profile::TileBytes;
 /// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
 /// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
 pub fn steps(model: &Model) -> Result<(), String> {
-    let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
-    if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
+    let steps = u64::from(model.steps());
+    if steps <= STEPS && steps * u64::from(model.target.num_tiles) <= STEPS_AND_TILES {
         return Ok(());
     }
     Err(format!(
@@ -23,28 +23,34 @@ pub fn steps(model: &Model) -> Result<(), String> {
 /// or a wrong order.
 pub fn all(model: &Model) -> Result<(), String> {
     steps(model)?;
-    let (data, code) = (&model.variables, &model.code_variables);
-    let (tiles, groups) = (
-        model.target.num_tiles as usize,
-        model.operation_groups.len(),
-    );
-    let mut programs = model.programs.iter().filter_map(|program| program.group);
     [
         ("target", model.fit_target()),
         (
             "recorded tiles",
-            [0, tiles].contains(&model.recorded.tiles.len()),
+            [0, model.target.num_tiles as usize].contains(&model.recorded.tiles.len()),
         ),
         ("live ranges", model.fit_classes()),
         (
             "use sets",
-            model.use_sets.is_sound(groups, model.labels.len()),
+            model
+                .use_sets
+                .is_sound(model.operation_groups.len(), model.labels.len()),
         ),
-        ("variables", model.fit_variables(data)),
-        ("variables of code", model.fit_variables(code)),
+        ("variables", model.fit_variables(&model.variables)),
+        (
+            "variables of code",
+            model.fit_variables(&model.code_variables),
+        ),
         ("operations", model.fit_operations()),
         ("operation groups", model.fit_groups()),
-        ("programs", programs.all(|group| model.has_group(group))),
+        (
+            "programs",
+            model
+                .programs
+                .iter()
+                .filter_map(|program| program.group)
+                .all(|group| model.has_group(group)),
+        ),
         ("cycles", model.fit_cycles()),
         ("flow of data", model.fit_flow()),
         ("bytes by tile", model.fit_bytes_by_tile()),
@@ -125,9 +131,10 @@ impl Model {
 
     fn fits_code(&self, code: &GroupCode) -> bool {
         let types = &code.vertex_types;
-        let last = types.last().map(|&(last, _)| last as usize);
         types.is_sorted_by(|a, b| a.0 < b.0)
-            && last.is_none_or(|last| last < self.vertex_code.len())
+            && types
+                .last()
+                .is_none_or(|&(last, _)| (last as usize) < self.vertex_code.len())
             && self.are_on_tiles(code.all_bytes())
     }
 
@@ -175,8 +182,12 @@ impl Model {
 
     fn fit_bytes_by_tile(&self) -> bool {
         let categories = self.recorded.categories.iter();
-        let code = self.vertex_code.iter().chain(&self.recorded_code);
-        self.are_on_tiles(code.chain(categories.flat_map(|own| [&own.bytes, &own.overlapped])))
+        self.are_on_tiles(
+            categories
+                .flat_map(|own| [&own.bytes, &own.overlapped])
+                .chain(&self.vertex_code)
+                .chain(&self.recorded_code),
+        )
     }
 
     fn fit_peak(&self) -> bool {

@@ -19,7 +19,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 impl Serialize for VariableGroups {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let uses = self.uses().iter().map(|used| (used.class, used.set));
+        let uses: Vec<_> = self
+            .uses()
+            .iter()
+            .map(|used| (used.class, used.set))
+            .collect();
         let tiles = (0..self.tiles()).into_par_iter().map(|tile| {
             let groups = self.uses_on_tile(tile);
             let (mut blob, mut last) = (Vec::new(), 0);
@@ -30,7 +34,7 @@ impl Serialize for VariableGroups {
             }
             (groups.len() as u32, blob)
         });
-        (uses.collect::<Vec<_>>(), tiles.collect::<Vec<_>>()).serialize(serializer)
+        (uses, tiles.collect::<Vec<_>>()).serialize(serializer)
     }
 }
 

@@ -322,11 +322,12 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
         .iter()
         .filter_map(|found| found.bytes)
         .fold(0, u64::saturating_add);
-    let turns = |free: i64| match u64::try_from(free) {
-        Ok(free) => bytes > free,
-        Err(_) => bytes >= free.unsigned_abs(),
-    };
-    if bytes > 0 && free.into_iter().any(turns) {
+    if bytes > 0
+        && free.into_iter().any(|free| match u64::try_from(free) {
+            Ok(free) => bytes > free,
+            Err(_) => bytes >= free.unsigned_abs(),
+        })
+    {
         all.iter_mut()
             .for_each(|found| found.refused |= found.bytes > Some(0));
     }

@@ -205,13 +205,16 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         let is_allowed = missing.map_or(is_shared, |missing| missing <= silent);
         [if is_allowed { listed } else { all }, listed]
     });
-    let misplaced = |recorded: u64, computed: u64| {
-        u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
-    };
-    Some(
-        worst_of(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?
-            .in_row(format!("`{}`", kind.categories().join("` + `"))),
-    )
+    let worst = worst_of(
+        Witness::Code,
+        CATEGORIES,
+        fullest,
+        numbers,
+        |recorded, computed| {
+            u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
+        },
+    )?;
+    Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
 /// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types;

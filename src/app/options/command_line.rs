@@ -54,8 +54,8 @@ impl CommandLine {
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
-        options.repeated = repeated(&command, &matches, words(REPEATED));
-        options.judged = repeated(&command, &matches, words("splits layers_per_ipu"));
+        options.repeated = repeated(&command, &matches, REPEATED);
+        options.judged = repeated(&command, &matches, "splits layers_per_ipu");
         options.is_bare = is_bare(&options, &matches);
         options.results.plan |= options.is_bare;
         options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
@@ -93,43 +93,40 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
-    let mut results =
-        words(ONE_IPU_RESULTS).chain(words("fit compare export_json export_markdown"));
-    !has_page && !results.any(|id| is_given(matches, id))
+    options.exports.export_html.as_deref() != Some(Path::new("-"))
+        && !words(ONE_IPU_RESULTS)
+            .chain(words("fit compare export_json export_markdown"))
+            .any(|id| is_given(matches, id))
 }
 
 /// Returns the arguments that gave any of the options `ids` (clap ids of options or groups), in a
 /// form that can be given again: one argument for each value of an option, such as `--pin=3=0`.
-fn repeated<'a>(
-    command: &clap::Command,
-    matches: &ArgMatches,
-    ids: impl Iterator<Item = &'a str>,
-) -> Vec<String> {
-    ids.flat_map(|id: &str| {
-        let group = command.get_groups().find(|group| *group.get_id() == id);
-        group.map_or_else(
-            || vec![id.to_owned()],
-            |group| group.get_args().map(ToString::to_string).collect(),
-        )
-    })
-    .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
-    .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
-    .flat_map(|option| {
-        let values = matches
-            .get_raw(option.get_id().as_str())
-            .into_iter()
-            .flatten()
-            .map(|word| word.to_string_lossy());
-        match option.get_long() {
-            None => values.map(|value| value.into_owned()).collect(),
-            Some(name) if option.get_action().takes_values() => {
-                values.map(|value| format!("--{name}={value}")).collect()
+fn repeated(command: &clap::Command, matches: &ArgMatches, ids: &'static str) -> Vec<String> {
+    words(ids)
+        .flat_map(|id| {
+            let group = command.get_groups().find(|group| *group.get_id() == id);
+            group.map_or_else(
+                || vec![id.to_owned()],
+                |group| group.get_args().map(ToString::to_string).collect(),
+            )
+        })
+        .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
+        .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
+        .flat_map(|option| {
+            let values = matches
+                .get_raw(option.get_id().as_str())
+                .into_iter()
+                .flatten()
+                .map(|word| word.to_string_lossy());
+            match option.get_long() {
+                None => values.map(|value| value.into_owned()).collect(),
+                Some(name) if option.get_action().takes_values() => {
+                    values.map(|value| format!("--{name}={value}")).collect()
+                }
+                Some(name) => vec![format!("--{name}")],
             }
-            Some(name) => vec![format!("--{name}")],
-        }
-    })
-    .collect()
+        })
+        .collect()
 }
 
 #[cfg(test)]

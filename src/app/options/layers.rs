@@ -92,13 +92,12 @@ pub struct LayerArgs {
 impl LayerArgs {
     /// Returns the regexes that the user gave, to be saved with the model.
     pub fn regexes(&self) -> LayerRegexes {
-        let pattern = |regex: &Regex| regex.as_str().to_string();
         LayerRegexes {
             names: self.layer_name_regex.as_ref().map(|source| match source {
-                LayerSource::Regex(regex) => pattern(regex),
+                LayerSource::Regex(regex) => regex.to_string(),
                 _ => AUTO.to_owned(),
             }),
-            inputs: Some(pattern(&self.inputs_regex_layer_0))
+            inputs: Some(self.inputs_regex_layer_0.to_string())
                 .filter(|regex| regex != DEFAULT_INPUTS_REGEX),
         }
     }

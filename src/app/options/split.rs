@@ -80,13 +80,6 @@ pub struct SearchArgs {
     pub solver: Solver,
 }
 
-impl SearchArgs {
-    /// Returns the constraints on the split from `--pin`, `--together` and `--cut-before`.
-    pub fn constraints(&self) -> Vec<LayerConstraint> {
-        [&self.pin[..], &self.together, &self.cut_before].concat()
-    }
-}
-
 /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
 /// layers.
 #[derive(Debug, Clone, Args)]
@@ -135,9 +128,9 @@ impl PipelineArgs {
     /// compiled. The first entry is for the argument PROFILE. Empty if the user gave no
     /// proportions.
     pub fn proportions(&self) -> Vec<f64> {
-        let (own, others): (Vec<_>, Vec<_>) =
-            self.amp.iter().partition(|own| own.profile.is_none());
-        own.into_iter().chain(others).map(|own| own.value).collect()
+        let mut all = self.amp.clone();
+        all.sort_by_key(|own| own.profile.is_some());
+        all.into_iter().map(|own| own.value).collect()
     }
 }
 
