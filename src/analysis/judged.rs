@@ -276,14 +276,13 @@ fn sum(counts: &[usize]) -> usize {
 /// a block, or directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
-    let after = blocks.last().map_or(0, |block| block.end);
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
     let counts = plan
         .stages()
         .iter()
         .map(|stage| starts.iter().filter(|at| stage.contains(at)).count())
         .collect();
-    starts.push(after + 1);
+    starts.push(1 + blocks.last().map_or(0, |block| block.end));
     plan.cuts()
         .any(|cut| !starts.contains(&cut))
         .then_some(counts)

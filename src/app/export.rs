@@ -75,9 +75,8 @@ pub fn check(options: &Options) -> Result<()> {
                 displayed(&written)
             )));
         }
-        let same = same.map(|&(other, _)| other);
-        if let Some(other) = same.or_else(|| stdout::is_file(&written).then_some("standard output"))
-        {
+        let is_stdout = || stdout::is_file(&written).then_some("standard output");
+        if let Some(other) = same.map(|&(other, _)| other).or_else(is_stdout) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)

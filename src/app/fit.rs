@@ -38,8 +38,8 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;
-        // If a report has no verdict (whether the model fits), it is unknown which `--reserve` would
-        // have made the prediction high enough.
+        // If a report has no verdict (whether the model fits), the comparison leaves out the
+        // `--reserve` with which the prediction would have been high enough.
         if !has_verdict || !prediction.has_verdict() {
             comparison.reserve = None;
         }

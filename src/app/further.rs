@@ -97,12 +97,15 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
-    let sizes = options.time.micro_batch.iter();
-    let sizes = sizes.map(|own| (&own.profile, Setting::MicroBatch(own.value)));
     let proportions = options.pipeline.amp.iter();
-    let proportions = proportions.map(|own| (&own.profile, Setting::Proportion(own.value)));
+    let all = options
+        .time
+        .micro_batch
+        .iter()
+        .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
+        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))));
     let mut further = Vec::new();
-    for (profile, setting) in sizes.chain(proportions) {
+    for (profile, setting) in all {
         let Some(path) = profile else { continue };
         let mut own = options.clone();
         own.input.profile.clone_from(path);
