@@ -26,8 +26,8 @@ pub use request::Request;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
-use crate::message::about;
 pub(crate) use crate::message::{FileWarnings, displayed};
+use crate::message::{Warning, about};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
 use crate::progress::Progress;
@@ -97,42 +97,48 @@ impl Analysis {
             || DebugInfo::read_with(debug, progress).with_context(|| displayed(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
-        let (of_debug, lacking) = check_debug(&read.programs, Some(&read), debug, &debug_info)?;
+        let lacking = check_debug(&read.programs, Some(&read), &debug_info)
+            .with_context(|| displayed(debug))?;
+        let of_debug: Vec<Warning> = debug_info.warning().cloned().into_iter().collect();
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
         let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
-        let of_model = warnings_of(&model, profile, debug, options.allow_incomplete)?;
+        let files = Files::of(profile, Some(debug));
+        let mut analysis = Self::new(model, files, options.allow_incomplete)?;
+        analysis.warnings.splice(0..0, about(debug, &of_debug));
         // Store the warnings about `debug.cbor` in the model, so that a saved model keeps them.
-        let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
-        model.warnings.splice(0..0, of_contexts);
+        analysis.model.warnings.splice(0..0, of_debug);
         Ok(Self {
-            warnings: [of_debug, of_model].concat(),
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
-            provenance: Provenance::new(
-                &model.target,
-                &model.made,
-                Files::of(profile, Some(debug)),
-            ),
-            model,
+            ..analysis
         })
     }
 
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// If the file cannot be read or understood, or if the profile of the model contradicts itself
-    /// by an unknown number of bytes and `allow_incomplete` is false; the error names the file.
+    /// If the file cannot be read or understood; or if tables of the model's profile are missing or
+    /// contradict each other so that any number of bytes may be wrong, and `allow_incomplete` is
+    /// false. The error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         let files = Files {
             saved_model: true,
             ..Files::of(file, None)
         };
+        Self::new(model, files, allow_incomplete)
+    }
+
+    /// Joins `model` with its warnings and the origin of `files`. An error if tables of the profile
+    /// are missing or contradict each other so that any number of bytes may be wrong, and
+    /// `allow_incomplete` is false.
+    fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
+        check(&model.contradictions, files.displayed(), allow_incomplete)?;
         Ok(Self {
-            warnings: warnings_of(&model, file, file, allow_incomplete)?,
+            warnings: about(Path::new(&files.profile), &model.warnings),
             lookup: None,
             counts: None,
             provenance: Provenance::new(&model.target, &model.made, files),
@@ -152,19 +158,6 @@ impl Analysis {
     fn displayed(&self) -> String {
         printable(&self.provenance.files.profile)
     }
-}
-
-/// Returns the warnings of `model`, each with the path of the profile, or an error if tables of the
-/// profile contradict each other by an unknown number of bytes and `allow_incomplete` is false.
-fn warnings_of(
-    model: &Model,
-    profile: &Path,
-    debug: &Path,
-    allow_incomplete: bool,
-) -> Result<FileWarnings> {
-    let files = [displayed(profile), displayed(debug)];
-    check(&model.contradictions, &files, allow_incomplete)?;
-    Ok(about(profile, &model.warnings))
 }
 
 #[cfg(test)]

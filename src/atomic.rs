@@ -34,27 +34,23 @@ pub fn end_on_signals() -> Result<(), ctrlc::Error> {
     })
 }
 
-/// The reason why a file could not be written. The caller adds the name of the file.
+/// The reason why a file could not be written, and what the user can do. The caller adds the name
+/// of the file.
 #[derive(Debug, Error)]
-pub enum WriteError {
-    /// The folder that should hold the file does not exist.
-    #[error("it cannot be written: the folder does not exist; give a path in a folder that exists")]
-    NoFolder,
-    /// The user lacks permission to write the file, or the file system is read-only.
-    #[error("it cannot be written: {0}; give a path that you may write to")]
-    Closed(io::Error),
-    /// The file could not be written, since the disk is full or another error occurred.
-    #[error("it cannot be written: {0}; free space, or give another path")]
-    Other(io::Error),
-}
+#[error("it cannot be written: {0}")]
+pub struct WriteError(String);
 
 impl From<io::Error> for WriteError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::NoFolder,
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::Closed(error),
-            _ => Self::Other(error),
-        }
+        Self(match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                "the folder does not exist; give a path in a folder that exists".to_owned()
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                format!("{error}; give a path that you may write to")
+            }
+            _ => format!("{error}; free space, or give another path"),
+        })
     }
 }
 
@@ -143,9 +139,8 @@ pub fn target(path: &Path) -> PathBuf {
         };
         path = folder_of(&path).join(link);
     }
-    let is_folder = path.to_string_lossy().ends_with(std::path::is_separator);
     path.file_name()
-        .filter(|_| !is_folder)
+        .filter(|_| !path.to_string_lossy().ends_with(std::path::is_separator))
         .and_then(|name| Some(folder_of(&path).canonicalize().ok()?.join(name)))
         .or_else(|| path.canonicalize().ok())
         .unwrap_or_else(|| std::path::absolute(&path).unwrap_or(path))
@@ -167,23 +162,19 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;
+    // The file gets the owner, group and permissions of `old`, as far as the system allows. If the
+    // group cannot be set, the file keeps its own group, which gets no permissions.
     #[cfg(unix)]
     if let Some(old) = old {
-        keep_permissions(file.as_file(), old)?;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        let group = Some(old.gid());
+        let _ = fchown(&file, Some(old.uid()), group).or_else(|_| fchown(&file, None, group));
+        let has_group = file.as_file().metadata()?.gid() == old.gid();
+        let mode = old.mode() & if has_group { 0o777 } else { 0o707 };
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(mode))?;
     }
     Ok(file)
-}
-
-/// Gives `file` the owner, group and permissions of `old`, as far as the system allows. If the
-/// group cannot be set, `file` keeps its own group, which gets no permissions.
-#[cfg(unix)]
-fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-    let (user, group) = (Some(old.uid()), Some(old.gid()));
-    let _ = fchown(file, user, group).or_else(|_| fchown(file, None, group));
-    let has_group = file.metadata()?.gid() == old.gid();
-    let mode = old.mode() & if has_group { 0o777 } else { 0o707 };
-    file.set_permissions(fs::Permissions::from_mode(mode))
 }
 
 #[cfg(test)]

@@ -116,15 +116,14 @@ pub fn shell(word: &str) -> String {
     if !word.contains(is_obeyed) {
         return format!("'{}'", word.replace('\'', r"'\''"));
     }
-    let in_octal = |c: char| {
-        c.to_string()
-            .bytes()
-            .map(|byte| format!("\\{byte:03o}"))
-            .collect()
-    };
     let word = replaced(word, |c| match c {
         '\'' | '\\' => Some(format!("\\{c}")),
-        c => is_obeyed(c).then(|| in_octal(c)),
+        c => is_obeyed(c).then(|| {
+            c.to_string()
+                .bytes()
+                .map(|byte| format!("\\{byte:03o}"))
+                .collect()
+        }),
     });
     format!("$'{word}'")
 }

@@ -10,15 +10,15 @@
 /// of items.
 #[derive(Debug)]
 pub struct Growing {
-    /// The lowest value of the bound, which holds for a file with few items.
+    /// The bound for a file with so few items that [`each`](Self::each) gives no higher bound.
     pub least: usize,
-    /// The number by which each item of the input file, such as a variable, raises the bound. The
-    /// comment of each constant of this type says what its items are.
+    /// What each item of the input file, such as a variable, adds to the bound.
     pub each: usize,
 }
 
 impl Growing {
-    /// Returns the bound for a file with `count` items, such as variables or programs.
+    /// Returns the maximum that is allowed for a file with `count` items, such as variables or
+    /// programs.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -56,7 +56,7 @@ pub const NESTED_ITEMS: usize = 256;
 /// chain of ancestors is followed for each program.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
-// --- Bounds on the model that is built from both files ---
+// --- Bounds on the model that is built from `profile.pop` and `debug.cbor` ---
 
 /// Maximum number of visits to programs while the program tree is traversed. The bound grows with
 /// the number of programs in the profile. A program is visited once for each path of calls that
@@ -74,8 +74,8 @@ pub const RANGE_COSTS: usize = 1 << 25;
 /// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
 pub const NESTED_CALLS: usize = 64;
 /// Maximum number of executions of one program in nested loops. A larger number, as in a damaged
-/// file, is replaced by this maximum. The maximum is small enough that the sum of executions over
-/// all visits, times any number of cycles, fits 128 bits.
+/// file, is replaced by this maximum. The maximum is small enough that the executions of all
+/// programs together, over all paths of calls, times any number of cycles fit 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
 /// Maximum number of cycles of all programs together, over all runs. A tile takes 79 years for 2^62
 /// cycles. Twice this maximum must fit 64 bits, since a stage that recomputes its forward pass
@@ -124,9 +124,9 @@ pub const LOOKS: usize = 1 << 28;
 /// one end at the operation where it starts, and one end at each operation to which it leads. Real
 /// models have about 10^5 ends.
 pub const FLOW: usize = 1 << 24;
-/// Maximum number of distinct pairs of an operation group without a layer, and the layers that
-/// share one of its variables. These pairs decide to which layers the group belongs. Real models
-/// have about 10^4 pairs.
+/// Maximum number of distinct pairs of an operation group without a layer, and a set of layers. The
+/// set has all layers that use a variable which the group uses too, and helps to decide to which
+/// layers the group belongs. Real models have about 10^4 pairs.
 pub const PAIRS: usize = 1 << 22;
 /// Maximum number of members of all distinct sets of layers together. One set has the layers that a
 /// variable or an operation belongs to; In and Out (what runs before and after the layers) count as
@@ -153,7 +153,7 @@ pub const STEPS: u64 = 1 << 22;
 /// product is about 10^8 in real models.
 pub const STEPS_AND_TILES: u64 = 1 << 32;
 
-// --- Bounds on other files ---
+// --- Bounds on earlier reports, and on the files that frameworks write ---
 
 /// Maximum size in bytes of an earlier report, which `--compare` names. A report of 1,000 layers
 /// has a few megabytes.

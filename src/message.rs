@@ -40,33 +40,8 @@ pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
 /// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// What a message tells the user to do if a file that should be a report is none.
+/// What a message tells the user to do if a file should be a report of popliner, but is not.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
-
-/// An error of the operating system while a file or folder was read. The caller adds the name of
-/// the file or folder.
-#[derive(Debug, Error)]
-pub enum Unreadable {
-    /// The operating system refused to read the file, since the user lacks permission for the file
-    /// or for a folder above it.
-    #[error(
-        "you have no permission to read it: {0}; change the permissions of the file and of the \
-         folders above it, or run as a user who may read it"
-    )]
-    Denied(io::Error),
-    /// The operating system could not read the file or folder for another reason than permissions.
-    #[error("it cannot be read: {0}; give the path of a readable file")]
-    Other(io::Error),
-}
-
-impl From<io::Error> for Unreadable {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::PermissionDenied => Self::Denied(error),
-            _ => Self::Other(error),
-        }
-    }
-}
 
 /// The reason why the contents of a file cannot be read or used. The caller adds the name of the
 /// file.
@@ -92,9 +67,17 @@ pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }
 
+/// Turns an error of the operating system while a file or folder was read into a message about the
+/// file.
 impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
-        Self(Unreadable::from(error).to_string())
+        Self(match error.kind() {
+            io::ErrorKind::PermissionDenied => format!(
+                "you have no permission to read it: {error}; change the permissions of the file and \
+                 of the folders above it, or run as a user who may read it"
+            ),
+            _ => format!("it cannot be read: {error}; give the path of a readable file"),
+        })
     }
 }
 
@@ -181,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_closed_names_permissions_first() {
-        let message = |kind| Unreadable::from(io::Error::from(kind)).to_string();
+        let message = |kind| FileError::from(io::Error::from(kind)).to_string();
         let closed = message(io::ErrorKind::PermissionDenied);
         assert!(closed.starts_with("you have no permission to read it: "));
         assert!(message(io::ErrorKind::NotFound).starts_with("it cannot be read: "));

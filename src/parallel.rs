@@ -66,34 +66,14 @@ pub fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<
     lengths.map(part).collect()
 }
 
-/// Splits `0..count` into at most `parts` ranges of about equal size, calls `of_part` for all of
-/// them in parallel, and joins the results in the order of the ranges with `join`. Returns `None`
-/// if `count` is 0.
-pub fn by_parts<T: Send>(
-    count: usize,
-    parts: usize,
-    of_part: impl Fn(Range<usize>) -> T + Send + Sync,
-    join: impl Fn(T, T) -> T + Send + Sync,
-) -> Option<T> {
-    equal_parts(count, parts)
-        .into_par_iter()
-        .map(of_part)
-        .reduce_with(join)
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
     fn parts_cover_everything_once_and_in_order() {
         for (count, parts) in [(0, 3), (1, 3), (7, 3), (9, 3), (3, 0)] {
-            let found = super::by_parts(
-                count,
-                parts,
-                |part| part.collect::<Vec<_>>(),
-                |a, b| [a, b].concat(),
-            );
-            assert_eq!(found.unwrap_or_default(), (0..count).collect::<Vec<_>>());
-            assert!(super::equal_parts(count, parts).len() <= parts.max(1));
+            let found = super::equal_parts(count, parts);
+            assert!(found.len() <= parts.max(1));
+            assert!(found.into_iter().flatten().eq(0..count));
         }
     }
 

@@ -26,12 +26,11 @@ pub struct Progress {
 }
 
 /// The description and duration of each ended task, in the order in which the tasks ended.
-type Ended = Arc<Mutex<Vec<(&'static str, Duration)>>>;
+type Ended = Arc<Mutex<Vec<(String, Duration)>>>;
 
 /// A running task with its progress bar. Dropping the value ends the task.
 #[derive(Debug)]
 pub struct Task {
-    what: &'static str,
     bar: ProgressBar,
     ended: Ended,
 }
@@ -82,13 +81,12 @@ impl Progress {
             bar.enable_steady_tick(TICK);
         }
         Task {
-            what,
             bar,
             ended: Arc::clone(&self.ended),
         }
     }
 
-    pub fn ended(&self) -> Vec<(&'static str, Duration)> {
+    pub fn ended(&self) -> Vec<(String, Duration)> {
         self.ended
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -113,8 +111,10 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.push((self.what, self.bar.elapsed()));
+        self.ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((self.bar.prefix(), self.bar.elapsed()));
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((rows.bar.position(), bytes.bar.position()), (7, 5));
         drop(bytes);
         drop(rows);
-        let ended: Vec<_> = progress.ended().iter().map(|(what, _)| *what).collect();
+        let ended: Vec<_> = progress.ended().into_iter().map(|(what, _)| what).collect();
         assert_eq!(ended, ["bytes", "rows"]);
     }
 

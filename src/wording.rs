@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
 /// `1,472 tiles`, `7 micro-batches`. `thing` is the noun in the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
-    // Nothing is counted beyond 64 bits, so the fallback does not occur.
+    // No count exceeds 64 bits, so `u64::MAX` is never written in place of a larger number.
     let number = number.try_into().unwrap_or(u64::MAX);
     let things = match thing.strip_suffix('y') {
         _ if number == 1 => thing.to_string(),
@@ -40,6 +40,11 @@ pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
         Some(more @ 1..) => format!("{} and {more} more", names[..MAX].join(", ")),
         _ => joined(&names, "and"),
     }
+}
+
+/// Joins phrases, numbers or names into one text, with `between` as the separator.
+pub fn join(all: impl IntoIterator<Item = impl Display>, between: &str) -> String {
+    Vec::from_iter(all.into_iter().map(|one| one.to_string())).join(between)
 }
 
 /// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if the
@@ -107,7 +112,7 @@ pub fn displayed(name: &str) -> String {
 /// The unit in which text for people writes amounts of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Units {
-    /// Bytes, which are exact.
+    /// Bytes, without rounding.
     #[default]
     Bytes,
     /// 1,024 bytes.
@@ -116,7 +121,7 @@ pub enum Units {
     /// 1,048,576 bytes.
     #[value(name = "MiB", alias = "mib")]
     MiB,
-    /// The largest unit that suits the amount.
+    /// The largest of bytes, KiB and MiB of which the amount has at least one.
     Auto,
 }
 

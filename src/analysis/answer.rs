@@ -34,9 +34,9 @@ pub(crate) struct Answers<'s> {
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// Cache of layerings (assignments of operations to layers): a key, and the index into
-    /// `levels`; no index if the model cannot be divided into layers in the way that the key asks
-    /// for.
+    /// One entry per layering (assignment of operations to layers) that a request has needed: the
+    /// options that determine it, and its index in `levels`, which has the layerings. The index is
+    /// `None` if the layers of the model cannot be divided so finely.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
@@ -380,8 +380,9 @@ impl<'s> Answers<'s> {
         Ok(are_alike(&all).then_some(all))
     }
 
-    /// Returns the index into `levels` of the layering `all` (the same layers in each profile),
-    /// which is added if it is new, or an error if the profiles are of different models.
+    /// Returns the index in `levels` (the layerings found so far) of the layering `all`, which has
+    /// the layers of the model in each profile. Adds the layering if it is new. An error if the
+    /// profiles are of different models.
     fn index_of(
         &self,
         all: Vec<Layers<'s>>,
@@ -431,9 +432,9 @@ impl<'s> Answers<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// Returns the best split of these layers, in one of `pipelines`, that fits the memory limits
-    /// of `request`; `None` if no split fits. If the user gave a split, returns the user's split,
-    /// whether it fits or not.
+    /// Returns the best split of the layers of this layering, in one of `pipelines`, that fits the
+    /// memory limits of `request`; `None` if no split fits. If the user gave a split, returns the
+    /// user's split, whether it fits or not.
     pub fn best(
         &self,
         request: &Request,
@@ -447,8 +448,9 @@ impl<'s> Level<'s> {
         Ok(best.map(|best| self.answer(question, best)))
     }
 
-    /// Returns the split of these layers with the lowest peak memory in one of `pipelines`,
-    /// whatever the memory limits; `None` if no split has a peak of fewer than `below` bytes.
+    /// Returns the split of the layers of this layering that has the lowest peak memory in any of
+    /// `pipelines`, whatever the memory limits; `None` if no split obeys the constraints of
+    /// `request` with a peak of fewer than `below` bytes.
     pub fn lowest(
         &self,
         request: &Request,
@@ -470,9 +472,9 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the memory and time of ranges of layers in the pipeline of the best split. With
-    /// `reach`, computes all ranges within its bounds; without it, returns only the ranges that the
-    /// search has computed.
+    /// Returns the memory and time of ranges of layers in the pipeline of the best split. `reach`
+    /// has the maximum bytes of a range and the maximum number of stages, up to which all ranges
+    /// are computed. If `reach` is `None`, returns only the ranges that the search has computed.
     pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {

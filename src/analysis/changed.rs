@@ -6,6 +6,7 @@ use super::judged::JudgedSplit;
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::Untied;
 use crate::search::{IpuCount, Word};
+use crate::wording::join;
 
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
@@ -36,8 +37,8 @@ impl Changed {
         let memories = &mut self.request.memory_per_tile;
         if memories.len() > of_replica {
             memories.truncate(of_replica.max(1));
-            let list: Vec<String> = memories.iter().map(u64::to_string).collect();
-            self = self.set("--mem-per-tile", list.join(","));
+            let list = join(&*memories, ",");
+            self = self.set("--mem-per-tile", list);
         }
         self.set("--num-ipus", ipus)
     }
@@ -78,8 +79,9 @@ impl Changed {
     /// Requests to evaluate, in `pipeline`, the split with `counts`, the number of blocks (numbered
     /// layers, such as encoder layers) on each IPU.
     pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
-        let list: Vec<String> = counts.iter().map(usize::to_string).collect();
-        let mut changed = self.without_given().set("--layers-per-ipu", list.join(","));
+        let mut changed = self
+            .without_given()
+            .set("--layers-per-ipu", join(&counts, ","));
         let counts = counts.into_iter().map(Some).collect();
         changed.request.judged = Some(JudgedSplit::LayersPerIpu(counts));
         changed.with_pipeline(pipeline)

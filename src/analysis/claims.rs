@@ -154,9 +154,10 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the split that results if the user's code gets from the best split `answer` only the
-    /// number of blocks (numbered layers) on each IPU, and itself decides where all other layers
-    /// run. Returns `None` if that is the same split as in `answer`, or no split.
+    /// Returns the split that the user's code makes if it gets only the number of blocks (numbered
+    /// layers) on each IPU of the best split `answer`, and itself decides where all other layers
+    /// run. Returns `None` if the code makes the split of `answer`, or if these numbers give no
+    /// valid split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let positions = &answer.level.layers.placement.positions;
         let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
@@ -290,7 +291,8 @@ impl<'s> Answers<'s> {
             let Some(claim) = self.answered_if_fitting(changed)? else {
                 break;
             };
-            // A claim keeps the costs of its ranges, so only the fastest one is kept.
+            // A `Claim` holds the memory and time of many ranges of layers, so only the claim with
+            // the fastest split is kept.
             let best = fastest.as_ref().map_or(&answer.best, |own| &own.best);
             if claim.best.by_rate(best).is_lt() {
                 fastest = Some(claim);

@@ -52,8 +52,8 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood, or if the profile contradicts itself by an unknown
-    /// number of bytes. The error names the file.
+    /// If a file cannot be read or understood; or if tables of the profile are missing so that any
+    /// number of bytes may be wrong, and `options` does not allow this. The error names the file.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }
@@ -72,12 +72,12 @@ impl Compilation {
         );
         let profile = profile.with_context(|| displayed(path))?;
         let contradictions = check_compilation(&profile);
-        let files = [displayed(path), displayed(path)];
-        check(&contradictions, &files, options.allow_incomplete)?;
+        let files = Files::of(path, None).displayed();
+        check(&contradictions, files, options.allow_incomplete)?;
         let mut warnings = about(path, &profile.warnings);
         let left_out = |error| {
-            let text = format!("layers on IPUs are left out: {error:#}");
-            (displayed(path), Warning::new(text))
+            let warning = Warning::new(format!("layers on IPUs are left out: {error:#}"));
+            (displayed(path), warning)
         };
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {
@@ -150,7 +150,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let (warnings, _) = check_debug(programs, None, debug, contexts)?;
-    let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
-    Ok((Some(found), warnings))
+    check_debug(programs, None, contexts).with_context(|| displayed(debug))?;
+    let layers = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
+    Ok((Some(layers), about(debug, contexts.warning())))
 }

@@ -4,7 +4,8 @@
 use super::{Analysis, Layers};
 use crate::escape::printable;
 use crate::message::FileError;
-use crate::model::{LayerNames, TensorKind};
+use crate::model::TensorKind;
+use crate::wording::join;
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -30,8 +31,8 @@ pub struct FurtherProfile {
 }
 
 impl FurtherProfile {
-    /// Returns the number of samples in a micro-batch; `None` if the profile was recorded with
-    /// another available memory proportion instead.
+    /// Returns the number of samples in a micro-batch of this profile; `None` if the profile differs
+    /// from the main profile in the available memory proportion, and not in this number.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),
@@ -39,10 +40,6 @@ impl FurtherProfile {
         }
     }
 }
-
-/// One kind of property of a model, such as `layer`, and the values that the model has. The
-/// profiles of one model have the same values in the same order.
-type Properties = (&'static str, Vec<String>);
 
 /// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
 /// weights are the same in both.
@@ -52,8 +49,8 @@ type Properties = (&'static str, Vec<String>);
 /// the file and the first difference.
 pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let differs = |&index: &usize| mine.get(index) != theirs.get(index);
-        let Some(index) = (0..mine.len().max(theirs.len())).find(differs) else {
+        let mut all = 0..mine.len().max(theirs.len());
+        let Some(index) = all.find(|&index| mine.get(index) != theirs.get(index)) else {
             continue;
         };
         let shown = |own: &[String]| {
@@ -74,9 +71,10 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the properties by which profiles of different models are told apart, such as target,
-/// layers and weights, from the most general to the most specific.
-fn properties(layers: &Layers<'_>) -> Vec<Properties> {
+/// Returns the kinds of properties by which profiles of different models are told apart, such as
+/// `layer`, from the most general to the most specific, each with the values that the model has. The
+/// profiles of one model have the same values in the same order.
+fn properties(layers: &Layers<'_>) -> Vec<(&'static str, Vec<String>)> {
     let (model, placement) = (layers.model(), &layers.placement);
     let pass = match model.backward_start {
         Some(_) => "training",
@@ -91,9 +89,10 @@ fn properties(layers: &Layers<'_>) -> Vec<Properties> {
             None => label.weight_name().to_owned(),
         })
         .collect();
-    let users = |names: &LayerNames| names.iter().flatten().cloned().collect::<Vec<_>>();
-    let ties = placement.ties.iter();
-    let ties = ties.map(|tie| format!("{} of {}", tie.weight, users(&tie.layers).join(" ")));
+    let ties = placement.ties.iter().map(|tie| {
+        let users = join(tie.layers.iter().flatten(), " ");
+        format!("{} of {users}", tie.weight)
+    });
     let target = &model.target;
     vec![
         ("framework", vec![model.recording.framework.to_string()]),

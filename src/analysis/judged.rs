@@ -43,9 +43,11 @@ impl JudgedSplit {
         let inner = plain
             .strip_prefix(['[', '('])
             .and_then(|inner| inner.strip_suffix([']', ')']));
-        let names = layer_names(inner.unwrap_or(plain))?.into_iter();
-        let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
-        Ok(Self::FirstLayers(unquoted.collect()))
+        let names = layer_names(inner.unwrap_or(plain))?
+            .into_iter()
+            .map(|name| name.trim_matches(['"', '\'']).to_owned())
+            .collect();
+        Ok(Self::FirstLayers(names))
     }
 
     /// Reads the value of `--layers-per-ipu`: a list of the number of layers on each IPU, such as
@@ -55,25 +57,23 @@ impl JudgedSplit {
     /// # Errors
     /// If the text is neither a list of numbers nor the path of such a file.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
-        if list.trim().ends_with(".json") {
-            let path = list.trim();
-            let wrong = |error| {
+        let text = list.trim();
+        if text.ends_with(".json") {
+            let listed = listed_in(text).map_err(|error| {
                 BadValue::new(format!(
-                    "'{path}' has no layers_per_ipu ({error}); give a list of numbers"
+                    "'{text}' has no layers_per_ipu ({error}); give a list of numbers"
                 ))
-            };
-            return Self::layers_per_ipu(&listed_in(path).map_err(wrong)?);
+            })?;
+            return Self::layers_per_ipu(&listed);
         }
-        let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
-        let words = plain
+        text.trim_start_matches('[')
+            .trim_end_matches(']')
             .split(|letter: char| letter == ',' || letter.is_whitespace())
-            .filter(|word| !word.is_empty());
-        let count = |word: &str| match word {
-            "-1" => Some(None),
-            number => number.parse().ok().map(Some),
-        };
-        words
-            .map(count)
+            .filter(|word| !word.is_empty())
+            .map(|word| match word {
+                "-1" => Some(None),
+                number => number.parse().ok().map(Some),
+            })
             .collect::<Option<Vec<_>>>()
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
@@ -91,16 +91,6 @@ impl JudgedSplit {
         }
     }
 
-    /// If the value of `--splits` is one text with spaces, which may be one layer name or a list of
-    /// names, returns the text, and the split in which each word names the first layer of a stage.
-    pub(super) fn in_words(&self) -> Option<(&str, Self)> {
-        let [text] = self.layers() else {
-            return None;
-        };
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        (words.len() > 1).then_some((text, Self::FirstLayers(words)))
-    }
-
     /// Returns the value of `--layers-per-ipu` if it may be a list with the IPU index of each
     /// layer, instead of the usual list with the number of layers on each IPU.
     pub(super) fn ipus_of_layers(&self) -> Option<Vec<usize>> {
@@ -111,24 +101,22 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Converts a `--layers-per-ipu` list with the IPU index of each layer or block into the number
-    /// of layers on each IPU. Returns `None` for other lists. A list that could mean either is read
-    /// as numbers of layers: the result is then `None` and true, so that the command can warn.
-    pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
+    /// Converts a `--layers-per-ipu` list `ipus` with the IPU index of each layer or block into the
+    /// number of layers on each IPU. Returns `None` for other lists. A list that could mean either is
+    /// read as numbers of layers: the result is then `None` and true, so that the command can warn.
+    pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let Some(ipus) = self
-            .ipus_of_layers()
-            .filter(|ipus| sizes.contains(&ipus.len()))
-        else {
+        if !sizes.contains(&ipus.len()) {
             return (None, false);
-        };
-        if sizes.contains(&sum(&ipus)) {
+        }
+        if sizes.contains(&sum(ipus)) {
             return (None, true);
         }
         let last = ipus[ipus.len() - 1].min(ipus.len());
-        let count = |ipu: usize| ipus.iter().filter(|&&other| other == ipu).count();
-        let counts = (0..=last).map(|ipu| Some(count(ipu))).collect();
+        let counts = (0..=last)
+            .map(|ipu| Some(ipus.iter().filter(|&&other| other == ipu).count()))
+            .collect();
         (Some(Self::LayersPerIpu(counts)), false)
     }
 
@@ -143,13 +131,16 @@ impl JudgedSplit {
     /// Returns the stages of the split as ranges of positions (In, layers and Out, in order).
     ///
     /// # Errors
-    /// If the model has no layer of a name, if the layers are not in the order of the model, if the
-    /// numbers of layers do not add up to the number of layers in the model, or if an IPU would run
-    /// nothing although the number of IPUs or the memory in `request` rules that out.
+    /// If the model has no layer of a name; if the layers are not in the order of the model; if the
+    /// numbers of layers do not add up to the number of layers in the model; or if an IPU would run
+    /// nothing, and `request` has fewer IPUs than the split or one amount of memory for each IPU.
     pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
-        let mut named = stages.iter().skip(1).zip(self.layers());
-        let out = named.find(|(stage, name)| stage.start == 0 && *name != "In");
+        let out = stages
+            .iter()
+            .skip(1)
+            .zip(self.layers())
+            .find(|(stage, name)| stage.start == 0 && *name != "In");
         if let Some((_, name)) = out.filter(|_| positions.out_is_first()) {
             return Err(usage(format!(
                 "--splits: no stage can begin at {}, since Out runs on the first IPU, with In; leave it \
@@ -179,8 +170,11 @@ impl JudgedSplit {
                 .collect::<Result<_>>()?,
             Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
-        let bounds = [&[0], &*starts, &[positions.len()]].concat();
-        Ok(bounds.windows(2).map(|ends| ends[0]..ends[1]).collect())
+        Ok([&[0], &*starts, &[positions.len()]]
+            .concat()
+            .windows(2)
+            .map(|ends| ends[0]..ends[1])
+            .collect())
     }
 
     /// Returns the indices of the IPUs that run nothing in this split; none if the split is
@@ -197,13 +191,14 @@ impl JudgedSplit {
 /// such as `dict(layer_to_call='backbone.conv1', ipu_id=0)`, in the order of the IPUs.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
-        let (_, after) = item.split_once(key)?;
-        let after = after.trim_start_matches(['"', '\'', ' ', ':', '=']);
-        let end = after.find(['"', '\'', ',', ')', '}', ' ']);
-        Some(after[..end.unwrap_or(after.len())].to_owned())
+        let pattern = format!(r#"{key}["' :=]*([^"',)}} ]*)"#);
+        let found = Regex::new(&pattern).expect("a regex").captures(item)?;
+        Some(found[1].to_owned())
     };
-    let by_number = Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#).expect("a regex");
-    if by_number.is_match(list) {
+    if Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#)
+        .expect("a regex")
+        .is_match(list)
+    {
         return Err(BadValue::new(
             "a number as layer_to_call counts all modules of the model's code, which no profile has; \
              give their names",
@@ -263,29 +258,31 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
     }
     let last = blocks.last().map_or(names.len(), |block| block.end);
     let mut before = 0;
-    let next = |count: &usize| {
-        before += count;
-        1 + starts.get(before).copied().unwrap_or(last)
-    };
-    let mut firsts: Vec<usize> = counts.iter().map(next).collect();
-    firsts.pop();
-    Ok(firsts)
+    Ok(counts[..counts.len().saturating_sub(1)]
+        .iter()
+        .map(|count| {
+            before += count;
+            1 + starts.get(before).copied().unwrap_or(last)
+        })
+        .collect())
 }
 
 fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU, if these
-/// numbers alone describe another split than `plan`: a stage begins inside a block, or between
-/// layers outside blocks.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
+/// Returns `None` if these numbers alone determine `plan`, since every stage but stage 0 begins with
+/// a block, or directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
-    let after = blocks.last().map_or(0, |block| block.end);
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
-    let of_stage = |stage: &Range<usize>| starts.iter().filter(|at| stage.contains(at)).count();
-    let counts = plan.stages().iter().map(of_stage).collect();
-    starts.push(after + 1);
+    let counts = plan
+        .stages()
+        .iter()
+        .map(|stage| starts.iter().filter(|at| stage.contains(at)).count())
+        .collect();
+    starts.push(1 + blocks.last().map_or(0, |block| block.end));
     plan.cuts()
         .any(|cut| !starts.contains(&cut))
         .then_some(counts)
@@ -294,8 +291,11 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
 /// Returns the number of layers on each IPU of a model with `layers` layers. IPUs with `None` in
 /// `counts` share the layers that the user did not assign; the first of them get the remainder.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
-    let fixed = counts.iter().copied().flatten();
-    let left = fixed.fold(layers, usize::saturating_sub);
+    let left = counts
+        .iter()
+        .flatten()
+        .copied()
+        .fold(layers, usize::saturating_sub);
     let open = counts.iter().filter(|count| count.is_none()).count();
     let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
     counts
@@ -304,8 +304,9 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing although `request` has fewer IPUs than the split, or one
-/// amount of memory for each IPU. `stages` has the range of positions on each IPU.
+/// Returns an error if an IPU of a split runs nothing, and `request` either has fewer IPUs than the
+/// split, or one amount of memory for each IPU. `stages` has one entry per IPU of the split: the
+/// range of positions (In, layers, Out) that it runs.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());
@@ -388,8 +389,8 @@ mod tests {
         assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
-    /// Checks that, if a list has numbers of blocks (numbered layers), the layers before the first
-    /// block run on the first IPU, and those after the last block on the last IPU.
+    /// Checks lists of `--layers-per-ipu` that count blocks (numbered layers): layers before the
+    /// first block run on the first IPU, and layers after the last block on the last IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];
@@ -445,7 +446,8 @@ mod tests {
         let [apart, ..] = orders();
         let counted = |list: &str| {
             let split = JudgedSplit::layers_per_ipu(list).expect("numbers");
-            match split.counted(&apart) {
+            let ipus = split.ipus_of_layers().unwrap_or_default();
+            match JudgedSplit::counted(&ipus, &apart) {
                 (Some(JudgedSplit::LayersPerIpu(counts)), _) => (Some(counts), false),
                 (_, is_both) => (None, is_both),
             }

@@ -9,8 +9,8 @@ use crate::model::{
     LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules, Untied,
 };
 use crate::search::Solver;
-use crate::wording::{counted, displayed, listed};
-use anyhow::{Context, Error, Result};
+use crate::wording::{counted, displayed, join, listed};
+use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 
 /// A model whose operations and variables are assigned to layers.
@@ -32,8 +32,8 @@ pub struct Layers<'a> {
     /// regex's layers fits. If so, commands that name modules as layers need `--layer-name-regex
     /// auto`.
     pub are_switched: bool,
-    /// Whether these layers are the finest possible: the modules inside the layers that the user
-    /// requested.
+    /// Whether this is the finest layering that the search tries: layers are divided into the
+    /// modules inside them.
     pub(super) are_parts: bool,
     pub(super) options: PlacementOptions,
 }
@@ -46,7 +46,18 @@ impl Analysis {
     /// in any real model, or if `request` unties weights that no layers or parts of layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
-        check_count(&layering)?;
+        if layering.len() - 1 > limits::LAYERS {
+            let names = layering.names[1..].iter().take(3);
+            return Err(usage(format!(
+                "the layer regex {} finds {} layers ({}, ...), and {} are the maximum; set \
+                 --layer-name-regex to a regex whose capture group is the same for all operations \
+                 of a layer",
+                regex(&layering),
+                layering.len() - 1,
+                join(names.map(|name| displayed(name)), ", "),
+                limits::LAYERS
+            )));
+        }
         let mut layers = self.placed(layering, request)?;
         if is_best(request) {
             layers.note = modules_note(&layers.layering);
@@ -67,8 +78,12 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let ties = placement.ties.iter().filter(|tie| !tie.is_untied);
-        let tied: Vec<&str> = ties.map(|tie| &*tie.weight).collect();
+        let tied: Vec<&str> = placement
+            .ties
+            .iter()
+            .filter(|tie| !tie.is_untied)
+            .map(|tie| &*tie.weight)
+            .collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             layering = free.with_named(&self.model, &request.named_layers());
             placement = place(&layering)?;
@@ -124,32 +139,25 @@ impl<'a> Layers<'a> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
-        let modules = self.other_modules(request);
-        let are_parts = number > usize::from(modules.is_some());
-        let layering = match (number, modules) {
-            (1, Some(modules)) => Some(modules),
-            (2, Some(modules)) => self.analysis.parts(&modules, request),
-            (1, None) => self.analysis.parts(&self.layering, request),
-            _ => None,
-        };
+        // The modules of the model can replace the layers that the default regex found, unless the
+        // user names other layers, or there are fewer modules than layers.
         let is_switched = self.layering.modules().is_none();
-        let finer = |layering| {
-            self.analysis
-                .finer(layering, request, is_switched, are_parts)
+        let modules = (is_best(request) && is_switched)
+            .then(|| by_modules(self.model()))
+            .filter(|modules| modules.len() >= self.layering.len())
+            .filter(|modules| has_all(modules, &request.named_layers()));
+        let (layering, are_parts) = match (number, modules) {
+            (1, Some(modules)) => (Some(modules), false),
+            (2, Some(modules)) => (self.analysis.parts(&modules, request), true),
+            (1, None) => (self.analysis.parts(&self.layering, request), true),
+            _ => return Ok(None),
         };
-        layering.map(finer).transpose()
-    }
-
-    /// Returns the modules of the model as layers, to try in place of the layers that the default
-    /// regex found. Returns `None` if the user chose how to find layers or names other layers, or
-    /// if there are fewer modules than layers.
-    fn other_modules(&self, request: &Request) -> Option<Layering> {
-        if !is_best(request) || self.layering.modules().is_some() {
-            return None;
-        }
-        let modules = by_modules(self.model());
-        let is_finer = modules.len() >= self.layering.len();
-        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
+        layering
+            .map(|layering| {
+                self.analysis
+                    .finer(layering, request, is_switched, are_parts)
+            })
+            .transpose()
     }
 
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
@@ -179,15 +187,23 @@ impl Analysis {
             names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
             names
         };
-        let mut unknown = untied(placement, named.clone());
-        for number in 1.. {
-            let Some(first) = unknown.first() else {
-                break;
-            };
+        let (mut unknown, mut number) = (untied(placement, named.clone()), 1);
+        while let Some(first) = unknown.first() {
             let Some(finer) = whole.finer_layers(request, number)? else {
-                return Err(no_tie(first, placement));
+                let (unknown, ties) = (printable(first), &placement.ties);
+                return Err(usage(if ties.is_empty() {
+                    format!(
+                        "--untie {unknown}: no weight of this model is tied; leave the option out"
+                    )
+                } else {
+                    format!(
+                        "--untie: there is no tied weight {unknown}; name one of {}",
+                        listed(ties.iter().map(|tie| printable(&tie.weight)))
+                    )
+                }));
             };
             unknown = untied(&finer.placement, unknown);
+            number += 1;
         }
         Ok(())
     }
@@ -272,40 +288,6 @@ fn by_modules(model: &Model) -> Layering {
     Layering::new(model, &LayerOptions::modules())
 }
 
-fn check_count(layering: &Layering) -> Result<()> {
-    let layers = layering.len() - 1;
-    if layers <= limits::LAYERS {
-        return Ok(());
-    }
-    let names: Vec<_> = layering.names[1..]
-        .iter()
-        .take(3)
-        .map(|name| displayed(name))
-        .collect();
-    Err(usage(format!(
-        "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
-         --layer-name-regex to a regex whose capture group is the same for all operations of a \
-         layer",
-        regex(layering),
-        names.join(", "),
-        limits::LAYERS
-    )))
-}
-
-fn no_tie(unknown: &str, placement: &Placement) -> Error {
-    let unknown = printable(unknown);
-    if placement.ties.is_empty() {
-        return usage(format!(
-            "--untie {unknown}: no weight of this model is tied; leave the option out"
-        ));
-    }
-    let names = placement.ties.iter().map(|tie| printable(&tie.weight));
-    usage(format!(
-        "--untie: there is no tied weight {unknown}; name one of {}",
-        listed(names)
-    ))
-}
-
 fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
@@ -313,12 +295,12 @@ fn regex(layering: &Layering) -> &str {
 /// Joins layer names by commas for a message; of more than five names, shows the first three and
 /// the last.
 fn sample(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
-    match shown.as_slice() {
-        [first, second, third, .., last] if shown.len() > 5 => {
-            format!("{first}, {second}, {third}, ..., {last}")
+    let shown = |names: &[String]| join(names.iter().map(|name| displayed(name)), ", ");
+    match names {
+        [first @ .., last] if names.len() > 5 => {
+            format!("{}, ..., {}", shown(&first[..3]), displayed(last))
         }
-        all => all.join(", "),
+        all => shown(all),
     }
 }
 

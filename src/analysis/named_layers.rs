@@ -5,6 +5,7 @@ use crate::escape::printable;
 use crate::message::{BadValue, usage};
 use crate::model::{Named, Positions, PseudoLayers};
 use crate::solve::{Constraint, Rule};
+use crate::wording::join;
 use anyhow::Result;
 use std::cmp::Reverse;
 use std::fmt;
@@ -115,13 +116,15 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     if list.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let named = |name: String| match name.trim() {
-        "" => Err(BadValue::new(format!(
-            "'{list}' has a layer without a name; leave out the extra comma"
-        ))),
-        name => Ok(name.to_owned()),
-    };
-    names.into_iter().map(named).collect()
+    names
+        .iter()
+        .map(|name| match name.trim() {
+            "" => Err(BadValue::new(format!(
+                "'{list}' has a layer without a name; leave out the extra comma"
+            ))),
+            name => Ok(name.to_owned()),
+        })
+        .collect()
 }
 
 const NAMES_SHOWN: usize = 8;
@@ -137,11 +140,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
         // to begin: a stage cannot begin inside a layer.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => {
-            let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
-            format!(
-                "{option}: {text} may be any of the layers {}; name one of them",
-                names.join(", ")
-            )
+            let names = join(all.into_iter().take(NAMES_SHOWN).map(name), ", ");
+            format!("{option}: {text} may be any of the layers {names}; name one of them")
         }
         Named::Inside(place) => format!(
             "{option}: no stage can begin at {text}, which runs inside {}; name another layer",
@@ -155,8 +155,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     }))
 }
 
-/// Returns whether the layer that `option` names becomes the first layer of a stage. Such options
-/// cannot name In, which always begins stage 0.
+/// Returns whether `option` names layers that begin a stage other than stage 0. Such an option
+/// cannot name In (the operations before the first layer), which always begins stage 0.
 fn begins_stage(option: &str) -> bool {
     option.starts_with("--splits") || option.starts_with("--cut-before")
 }
@@ -166,20 +166,23 @@ fn begins_stage(option: &str) -> bool {
 /// other than stage 0 can begin.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // If Out runs on the first IPU, the first position is named `In Out`: suggest either word.
-    let named = |position: usize| {
+    let mut all = Vec::new();
+    for position in usize::from(begins_stage)..positions.len() {
         let name = positions.name(position).to_string();
-        let names = match position {
-            0 => name.split(' ').map(str::to_owned).collect(),
-            _ => vec![name],
-        };
         let of_module = positions.module(position).map_or(0, likeness);
-        names
-            .into_iter()
-            .map(move |name| (Reverse(likeness(&name).max(of_module)), printable(&name)))
-    };
-    let first = usize::from(begins_stage);
-    let mut all: Vec<_> = (first..positions.len()).flat_map(named).collect();
+        // If Out (the operations after the last layer) runs on the first IPU, the first position is
+        // named `In Out`. The user writes only one of the two words, so each is a suggestion.
+        let names = if position == 0 {
+            name.split(' ').collect()
+        } else {
+            vec![&*name]
+        };
+        all.extend(
+            names
+                .iter()
+                .map(|name| (Reverse(likeness(name).max(of_module)), printable(name))),
+        );
+    }
     all.sort_by_key(|&(likeness, _)| likeness);
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }

@@ -77,18 +77,17 @@ impl Request {
     /// the reserve: one limit for all IPUs, or one for each IPU. An error if the reserve leaves no
     /// memory. `bytes_per_tile` is the tile memory that the profile records.
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
-        let limit = |memory: u64| {
-            let reserve = self.options.reserve.of(memory);
-            match memory.checked_sub(reserve) {
-                Some(limit @ 1..) => Ok(limit),
-                _ => Err(usage(format!(
-                    "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
-                ))),
-            }
-        };
         self.memories(bytes_per_tile)
             .into_iter()
-            .map(limit)
+            .map(|memory| {
+                let reserve = self.options.reserve.of(memory);
+                match memory.checked_sub(reserve) {
+                    Some(limit @ 1..) => Ok(limit),
+                    _ => Err(usage(format!(
+                        "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
+                    ))),
+                }
+            })
             .collect()
     }
 
@@ -97,26 +96,30 @@ impl Request {
     /// layer becomes several names. Returns true if a list could mean either IPU indices or numbers
     /// of layers; such a list stays as it is.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
-        if let Some((text, words)) = self.judged.as_ref().and_then(JudgedSplit::in_words) {
-            if analysis.layers(self)?.position(text).is_none() {
-                self.judged = Some(words);
-            }
-            return Ok(false);
+        if let Some(JudgedSplit::FirstLayers(names)) = &self.judged
+            && let [text] = &names[..]
+            && text.split_whitespace().nth(1).is_some()
+            && analysis.layers(self)?.position(text).is_none()
+        {
+            let words = text.split_whitespace().map(str::to_owned).collect();
+            self.judged = Some(JudgedSplit::FirstLayers(words));
         }
-        let is_list = |judged: &&JudgedSplit| judged.ipus_of_layers().is_some();
-        let Some(judged) = self.judged.as_ref().filter(is_list) else {
+        let Some(ipus) = self.judged.as_ref().and_then(JudgedSplit::ipus_of_layers) else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;
-        let (counts, is_both) = judged.counted(&layers.placement.positions);
+        let (counts, is_both) = JudgedSplit::counted(&ipus, &layers.placement.positions);
         self.judged = counts.or(self.judged.take());
         Ok(is_both)
     }
 
     pub(crate) fn named_layers(&self) -> Vec<&str> {
-        let judged = self.judged.iter().flat_map(JudgedSplit::layers);
-        let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
-        judged.map(String::as_str).chain(constraints).collect()
+        self.judged
+            .iter()
+            .flat_map(JudgedSplit::layers)
+            .map(String::as_str)
+            .chain(self.constraints.iter().flat_map(LayerConstraint::layers))
+            .collect()
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
@@ -132,8 +135,6 @@ impl Request {
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
         let amounts = self.memory_per_tile.len();
         let several = (amounts > 1).then_some(of_all(amounts));
-        let of_original = self.of_original().map(|_| ORIGINAL_IPUS);
-        let judged = self.judged.as_ref().map(|judged| of_all(judged.ipus()));
         match (self.ipus, several) {
             (Some(IpuCount::Exactly(ipus)), _) if ipus < replicas => Err(usage(format!(
                 "--replicas {replicas} takes at least {replicas} IPUs, but --num-ipus is {ipus}, \
@@ -148,8 +149,8 @@ impl Request {
             (Some(IpuCount::UpTo(_)), Some(several)) => Ok(IpuCount::UpTo(several)),
             (Some(ipus), _) => Ok(ipus),
             (None, several) => Ok(several
-                .or(judged)
-                .or(of_original)
+                .or(self.judged.as_ref().map(|judged| of_all(judged.ipus())))
+                .or(self.of_original().map(|_| ORIGINAL_IPUS))
                 .map_or(IpuCount::AUTO, IpuCount::Exactly)),
         }
     }
@@ -167,15 +168,15 @@ impl Request {
             (step.micro_batch.is_some(), "--micro-batch"),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
         ]);
-        let needing_cycles = goal.or(option.map(str::to_owned));
-        if let Some(option) = needing_cycles.filter(|_| !has_cycles) {
+        if let Some(option) = goal.or(option.map(str::to_owned))
+            && !has_cycles
+        {
             return Err(refused(&NoCycles).context(option));
         }
-        let usual = match self.of_original() {
+        Ok(self.goal.unwrap_or(match self.of_original() {
             Some(_) => Goal::Peak,
             None => Goal::usual(has_cycles),
-        };
-        Ok(self.goal.unwrap_or(usual))
+        }))
     }
 
     /// Returns the numbers of replicas among which sharded optimizer state is tried: the number in
@@ -185,8 +186,7 @@ impl Request {
         if replicas > 1 {
             return Ok(vec![replicas]);
         }
-        let amounts = self.memory_per_tile.len();
-        if amounts > 1 || self.judged.is_some() {
+        if self.memory_per_tile.len() > 1 || self.judged.is_some() {
             return Ok(Vec::new());
         }
         let most = self.all_ipus()?.highest() as u64;
@@ -230,9 +230,9 @@ impl Request {
 }
 
 impl Level<'_> {
-    /// Translates `request` into a search over the positions (In, layers, Out) of these layers. An
-    /// error if options contradict each other, name layers that the model does not have, or need
-    /// cycle counts that the profile does not have.
+    /// Translates `request` into a search in this layering, with positions (In, layers, Out) in
+    /// place of layer names. An error if options contradict each other, name layers that the model
+    /// does not have, or need cycle counts that the profile does not have.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let placement = &self.layers.placement;
         let positions = &placement.positions;
@@ -261,18 +261,23 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order: by where optimizer
-    /// state is kept, and for layers that a micro-batch runs through several times, pipelines whose
-    /// stages run side by side before pipelines whose stages take turns. The solver and the memory
-    /// model of the original tool have no pipeline; an error if `request` combines them with one.
+    /// Returns the pipelines that `request` allows, in groups that the search tries in order until a
+    /// split fits. Groups differ in the place of optimizer state. If a micro-batch runs through
+    /// layers several times, pipelines whose stages take turns form groups of their own, each after
+    /// the group whose stages run side by side. The greedy solver and the classic memory model
+    /// support no pipeline; an error if `request` combines one of them with options of a pipeline.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());
         if let Some(original) = request.of_original() {
-            let has_schedule = asked.schedule.is_some_and(|own| own != Schedule::None);
-            let has_recompute = asked.recompute.is_some_and(|own| own != Recompute::None);
             let option = first_true(&[
-                (has_schedule, "--schedule"),
-                (has_recompute, "--recompute"),
+                (
+                    asked.schedule.is_some_and(|own| own != Schedule::None),
+                    "--schedule",
+                ),
+                (
+                    asked.recompute.is_some_and(|own| own != Recompute::None),
+                    "--recompute",
+                ),
                 (asked.accumulator != Accumulator::default(), "--accumulator"),
                 (asked.state.is_some(), "--optimizer-state"),
             ]);
@@ -287,10 +292,11 @@ impl Level<'_> {
         let usual = asked.choose(model);
         let is_training = model.backward_start.is_some();
         let open = usual.open(asked, is_training);
-        let repeats = !self.layers.placement.repeats.is_empty();
-        let in_turns = usual
-            .taking_turns(asked)
-            .filter(|own| repeats && !open.contains(own) && !usual.takes_turns(is_training));
+        let in_turns = usual.taking_turns(asked).filter(|own| {
+            !self.layers.placement.repeats.is_empty()
+                && !open.contains(own)
+                && !usual.takes_turns(is_training)
+        });
         let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
         if !self.space.has_state()? || !usual.is_on() {
             states.truncate(1);

@@ -23,8 +23,8 @@ impl<'a> Layers<'a> {
         &self.analysis.model
     }
 
-    /// Returns the index into the layer order of the layer `name`, or of `In`, `Out` or `None`, as
-    /// constraints use it; no index if there is no such layer.
+    /// Returns the position (index in the order In, layers, Out) of the layer `name`, or of `In`,
+    /// `Out` or `None`; no position if the model has no such layer.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -86,23 +86,21 @@ impl<'s> Answers<'s> {
             Solver::Ilp => self.solved(request)?,
         };
         let (costs, shown) = (&result.costs, &result.shown);
-        let alone = |profile| {
-            let shown = shown.in_profile(costs, profile);
-            let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
-            let searched = SearchedLayers {
-                layers: level.in_each_profile[profile],
-                memory: costs.memory_in(profile).clone(),
-                result: Some(result),
-                others: Vec::new(),
-            };
-            (profile, searched)
-        };
-        let is_used = |profile: &usize| shown.profiles.contains(profile);
         let others: Vec<_> = costs
             .profiles()
             .skip(1)
-            .filter(is_used)
-            .map(alone)
+            .filter(|profile| shown.profiles.contains(profile))
+            .map(|profile| {
+                let shown = shown.in_profile(costs, profile);
+                let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
+                let searched = SearchedLayers {
+                    layers: level.in_each_profile[profile],
+                    memory: costs.memory_in(profile).clone(),
+                    result: Some(result),
+                    others: Vec::new(),
+                };
+                (profile, searched)
+            })
             .collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
@@ -136,24 +134,28 @@ impl<'s> Answers<'s> {
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
-        let ranges = &costs.by_profile[0].ranges;
-        let greedy = solve::greedy(ranges, asked.highest_limit(), asked.ipus.highest());
+        let greedy = solve::greedy(
+            &costs.by_profile[0].ranges,
+            asked.highest_limit(),
+            asked.ipus.highest(),
+        );
         let profiles = vec![0; greedy.stages.len()];
         let shown = ShownSplit::new(&costs, greedy.stages.clone(), profiles)?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
         Ok((level, result))
     }
 
-    /// Returns whole layers, and the memory and time of all ranges of these layers in the first
-    /// pipeline that `request` allows.
+    /// Returns the layering into the layers that `request` asks for, not divided into modules, and
+    /// the memory and time of all ranges of these layers in the first pipeline that `request`
+    /// allows.
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
-        let pipeline = self.pipelines(request)?[0][0];
         let reach = Reach {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
+        let pipeline = self.pipelines(request)?[0][0];
         let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
         Ok((level, costs))
     }
@@ -173,9 +175,10 @@ impl<'s> Answers<'s> {
             bytes: if has_others { u64::MAX } else { limit },
             stages: numbers.iter().copied().fold(stages, usize::max),
         }))?;
-        let task = self.progress.begin("computing stages", 0);
-        let shown = ShownSplit::of(&costs, best)?;
-        drop(task);
+        let shown = {
+            let _task = self.progress.begin("computing stages", 0);
+            ShownSplit::of(&costs, best)?
+        };
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
             None if best.fits => Outcome::Best(Box::new(costs.prove(best)?)),
@@ -234,21 +237,26 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs for which the report shows the best split: every number up to 16,
-/// then powers of 2, and the neighbours of the number that the split `answer` has. That number is
-/// the maximum if there is one amount of memory for each IPU. Returns no numbers if `request` does
-/// not ask for other splits, or if the model has too many layers to compute them.
+/// Returns the numbers of IPUs in a replica for which the report shows the best split: every number
+/// up to 16 and, up to the number of IPUs that the split `answer` has, powers of 2 and the two
+/// highest numbers. If `request` has one amount of memory for each IPU, all numbers are at most the
+/// IPUs of `answer`. Returns no numbers if `request` does not ask for other splits, or if the model
+/// has too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
-    let positions = answer.level.layers.placement.positions.len();
-    if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
+    if !request.options.what_if
+        || answer.level.layers.placement.positions.len() > PipelineCosts::MAX_TRIED_POSITIONS
+    {
         return Ok(Vec::new());
     }
     let now = match request.all_ipus()? {
         IpuCount::Exactly(ipus) => ipus / answer.best.replicas,
         IpuCount::UpTo(_) => answer.best.ipus,
     };
-    let is_open = request.memory_per_tile.len() <= 1;
-    let most = if is_open { now.max(TRIED_IPUS) } else { now };
+    let most = if request.memory_per_tile.len() > 1 {
+        now
+    } else {
+        now.max(TRIED_IPUS)
+    };
     let is_tried =
         |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
     Ok((1..=most).filter(is_tried).collect())
@@ -264,30 +272,23 @@ pub(crate) struct SearchedLayers<'s> {
     /// The best split for the request, with the search that led to it; `None` if no search was
     /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// The further profiles whose compilation a stage of the split uses: the index of the profile,
-    /// and the same layers in that profile.
+    /// One entry per further profile (recorded with another available memory proportion) from which
+    /// a stage of the split takes its costs: the index of the profile, and the layers and the split
+    /// of the model in that profile.
     pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {
-    /// Returns the index of the profile from whose compilation the stage `stage` takes its costs.
-    pub fn profile_of(&self, stage: usize) -> usize {
-        self.result
-            .as_ref()
-            .map_or(0, |result| result.shown.profiles[stage])
-    }
-
     /// Returns warnings about data that the split depends on: recorded memory, and the optimizer
     /// update.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();
         };
-        let of_update = self.memory.update_warning(&result.shown.stages);
         self.memory
             .recording_warning()
             .into_iter()
-            .chain(of_update)
+            .chain(self.memory.update_warning(&result.shown.stages))
             .collect()
     }
 
@@ -303,7 +304,6 @@ impl SearchedLayers<'_> {
         let result = self.result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        let of_files = layers.analysis.warnings.iter().map(|(_, warning)| warning);
         let inputs = Inputs {
             model,
             layering: &layers.layering,
@@ -319,7 +319,11 @@ impl SearchedLayers<'_> {
                 memory_model: request.rules.name().to_owned(),
                 ..layers.analysis.provenance.clone()
             },
-            warnings: of_files
+            warnings: layers
+                .analysis
+                .warnings
+                .iter()
+                .map(|(_, warning)| warning)
                 .chain(&layers.warnings)
                 .cloned()
                 .chain(self.warnings())

@@ -5,7 +5,7 @@ use super::input::{debug_path, read_beside};
 use super::output::Outputs;
 use super::{Exit, Run};
 use crate::analysis::{Compilation, CompilationOptions, displayed};
-use crate::report::{FitComparison, FitComparisonError, Report};
+use crate::report::{FitComparison, Report};
 use anyhow::{Context, Result};
 use std::io::Write;
 
@@ -24,9 +24,7 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     let mut compilation = messages.while_showing(|progress| {
         Compilation::read_with(&options.input.profile, &read, progress)
     })?;
-    for (file, warning) in &compilation.warnings {
-        messages.warning(Some(file), warning);
-    }
+    messages.warn_of_files(&compilation.warnings);
     read_beside(
         options,
         messages,
@@ -35,32 +33,28 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     );
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
-    if let Some((path, prediction)) = options.exports.compare.as_deref().zip(prediction) {
-        compare(&prediction, &mut report)
+    let has_verdict = report.has_verdict();
+    let compared = options.exports.compare.as_deref().zip(prediction);
+    if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
+        let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;
+        // If a report has no verdict (whether the model fits), the comparison leaves out the
+        // `--reserve` with which the prediction would have been high enough.
+        if !has_verdict || !prediction.has_verdict() {
+            comparison.reserve = None;
+        }
+        fit.comparison = Some(comparison);
+        // The comparison has the names of the prediction for the operations before and after the
+        // layers (In and Out, or None for both). The rest of the report must use the same names.
+        report.pseudo_layers = prediction.pseudo_layers;
     }
     Outputs {
+        options,
+        messages,
         tables: report.tables(options.results.format),
-        ..Outputs::new(run, report)
+        diagnosis: Vec::new(),
+        report,
+        earlier: None,
     }
     .print(out)
-}
-
-/// Adds to `report` how the memory of the compilation differs from the earlier report `prediction`.
-/// Leaves out the reserve that would have been enough, unless both reports tell whether the model
-/// fits.
-fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
-    let has_verdict = prediction.has_verdict() && report.has_verdict();
-    let Some(fit) = &mut report.fit else {
-        return Ok(());
-    };
-    let mut comparison = FitComparison::new(prediction, fit)?;
-    if !has_verdict {
-        comparison.reserve = None;
-    }
-    fit.comparison = Some(comparison);
-    // The comparison names layers as the prediction does, so `report` must also use the
-    // prediction's names for the operations before and after the layers (In and Out, or None).
-    report.pseudo_layers = prediction.pseudo_layers;
-    Ok(())
 }

@@ -9,7 +9,6 @@ use crate::model::Rules;
 use crate::search::Solver;
 use anyhow::Result;
 use std::fmt::Display;
-use std::path::Path;
 
 /// Returns an error if `--micro-batch` or `--amp` gives contradictory settings for its profiles, or
 /// if they name several profiles together with an option that works on one profile only.
@@ -36,9 +35,10 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Checks the values `all` of `option`, such as `--micro-batch`. No value may occur twice. If there
-/// are values, exactly one must have no profile, since it belongs to the first profile. `what` is a
-/// word for a value, followed by two examples of a value.
+/// Checks all values of `option`, such as `--micro-batch`, which the user gives as VALUE or as
+/// VALUE=PROFILE. No value may occur twice. If there are values, exactly one must be without a
+/// profile: it is the value of the profile that the argument PROFILE names. `what` is a word for a
+/// value, followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,
@@ -53,8 +53,7 @@ fn check_one<T: PartialEq + Display>(
         }
     }
     match all.iter().filter(|own| own.profile.is_none()).count() {
-        1 => Ok(()),
-        0 if all.is_empty() => Ok(()),
+        count if count == 1 || all.is_empty() => Ok(()),
         0 => Err(usage(format!(
             "{option} lacks the {what} of the first profile; give it alone as well, such as {option} \
              {first}"
@@ -98,37 +97,30 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
-    let sizes = options.time.micro_batch.iter();
     let proportions = options.pipeline.amp.iter();
-    sizes
+    let all = options
+        .time
+        .micro_batch
+        .iter()
         .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
-        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))))
-        .filter_map(|(profile, setting)| {
-            Some(read_one(options, profile.as_ref()?, setting, messages))
-        })
-        .collect()
-}
-
-/// Reads the profile at `path`, which was recorded with another micro-batch or memory proportion,
-/// given by `setting`.
-fn read_one(
-    options: &Options,
-    path: &Path,
-    setting: Setting,
-    messages: Messages,
-) -> Result<FurtherProfile> {
-    let mut own = options.clone();
-    own.input.profile = path.to_owned();
-    own.input.debug = None;
-    own.saved.load_from_file = false;
-    profile_path::resolve(&mut own, messages)?;
-    let what = match setting {
-        Setting::MicroBatch(size) => format!("micro-batches of {size}"),
-        Setting::Proportion(value) => format!("available memory proportion {value}"),
-    };
-    messages.info(format!("{what}: {}", displayed(&own.input.profile)));
-    Ok(FurtherProfile {
-        setting,
-        analysis: input::read(&mut own, messages)?,
-    })
+        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))));
+    let mut further = Vec::new();
+    for (profile, setting) in all {
+        let Some(path) = profile else { continue };
+        let mut own = options.clone();
+        own.input.profile.clone_from(path);
+        own.input.debug = None;
+        own.saved.load_from_file = false;
+        profile_path::resolve(&mut own, messages)?;
+        let what = match setting {
+            Setting::MicroBatch(size) => format!("micro-batches of {size}"),
+            Setting::Proportion(value) => format!("available memory proportion {value}"),
+        };
+        messages.info(format!("{what}: {}", displayed(&own.input.profile)));
+        further.push(FurtherProfile {
+            setting,
+            analysis: input::read(&mut own, messages)?,
+        });
+    }
+    Ok(further)
 }

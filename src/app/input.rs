@@ -47,9 +47,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
             "read {variables} variables and {contexts} contexts"
         ));
     }
-    for (file, warning) in &analysis.warnings {
-        messages.warning(Some(file), warning);
-    }
+    messages.warn_of_files(&analysis.warnings);
     if let Some(file) = &options.saved.save_to_file {
         analysis.model.layer_regexes = options.layers.regexes();
         messages.while_showing(|progress| {
@@ -80,18 +78,18 @@ pub fn read_beside(
     warnings: &mut FileWarnings,
 ) {
     let profile = &options.input.profile;
-    let read = |name: &str| {
+    if !options.wants_report() {
+        return;
+    }
+    [provenance.framework, provenance.app] = BESIDE.map(|name| {
         json_beside(profile, name).unwrap_or_else(|error| {
             let error = printable(&error.to_string());
             let warning = Warning::new(format!("{name} beside the profile is ignored: {error}"));
-            messages.warning(None, &warning);
+            messages.warn(&warning);
             warnings.push((displayed(profile), warning));
             None
         })
-    };
-    if options.wants_report() {
-        [provenance.framework, provenance.app] = BESIDE.map(read);
-    }
+    });
 }
 
 /// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
@@ -118,11 +116,10 @@ pub fn debug_path(options: &Options) -> Result<PathBuf> {
         return Ok(path.clone());
     }
     let profile = &options.input.profile;
-    let places = [
-        profile.with_file_name("debug.cbor"),
-        profile.with_file_name("..").join("debug.cbor"),
-    ];
-    if let Some(found) = places.into_iter().find(|place| place.is_file()) {
+    let mut places = ["debug.cbor", "../debug.cbor"]
+        .iter()
+        .map(|name| profile.with_file_name(name));
+    if let Some(found) = places.find(|place| place.is_file()) {
         return Ok(found);
     }
     Outline::read(profile).with_context(|| displayed(profile))?;

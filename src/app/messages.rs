@@ -1,11 +1,11 @@
 //! Writes messages for people to standard error while the tool runs.
 
 use super::options::MessageArgs;
-use crate::message::Warning;
+use crate::message::FileWarnings;
 use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
 use crate::report::{Report, ScreenPart, Section, Units, printable};
-use crate::wording::capital;
+use crate::wording::{capital, join};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use std::fmt::Display;
@@ -35,16 +35,17 @@ impl Messages {
         }
     }
 
-    /// Writes a warning, even with `-q`. `file` is the name of the file that the warning is about;
-    /// `None` if it is about no file.
-    pub fn warning(&self, file: Option<&str>, warning: &Warning) {
+    /// Writes a warning, even with `-q`.
+    pub fn warn(&self, warning: impl Display) {
         let head = self.look.toned(Severity::Notable, "warning:");
-        let file = file.map_or(String::new(), |file| format!("{file}: "));
-        self.write(-1, format!("{head} {file}{}", printable(warning)));
+        self.write(-1, format!("{head} {}", printable(&warning.to_string())));
     }
 
-    pub fn warn(&self, text: String) {
-        self.warning(None, &Warning::new(text));
+    /// Writes warnings about files, each with the path of its file, even with `-q`.
+    pub fn warn_of_files(&self, warnings: &FileWarnings) {
+        for (file, warning) in warnings {
+            self.warn(format_args!("{file}: {warning}"));
+        }
     }
 
     /// Writes the sections of `report` for which `is_wanted` returns `true` to standard error.
@@ -114,9 +115,9 @@ pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
     // Names from a file may contain control characters, so each line of the error is made
     // printable. The line ends were written by the program itself, so they are kept.
-    let lines: Vec<String> = format!("{error:#}").split('\n').map(printable).collect();
+    let lines = join(format!("{error:#}").split('\n').map(printable), "\n");
     let head = look.toned(Severity::Bad, "error:");
-    let text = look.fitted(&format!("{head} {}", lines.join("\n")));
+    let text = look.fitted(&format!("{head} {lines}"));
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
@@ -125,7 +126,8 @@ const USUAL_WIDTH: usize = 80;
 
 /// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
 /// sets the width, even if the stream is not a terminal. The variables `NO_COLOR`, `CLICOLOR` and
-/// `TERM` decide whether colours are used.
+/// `TERM` decide whether colours are used; the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set
+/// tells whether the locale uses UTF-8.
 pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -137,21 +139,15 @@ pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
         screen: stream.is_terminal().then(|| Screen {
             width: columns.unwrap_or(width),
             colour: AutoStream::choice(stream) != ColorChoice::Never,
-            unicode: is_unicode(),
+            unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .into_iter()
+                .filter_map(std::env::var_os)
+                .find(|value| !value.is_empty())
+                .is_some_and(|locale| {
+                    let locale = locale.to_string_lossy().to_ascii_lowercase();
+                    locale.contains("utf-8") || locale.contains("utf8")
+                }),
         }),
         columns,
     }
-}
-
-/// Returns whether the locale uses UTF-8, according to the first of `LC_ALL`, `LC_CTYPE` and `LANG`
-/// that is set.
-fn is_unicode() -> bool {
-    ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .filter_map(std::env::var_os)
-        .find(|value| !value.is_empty())
-        .is_some_and(|locale| {
-            let locale = locale.to_string_lossy().to_ascii_lowercase();
-            locale.contains("utf-8") || locale.contains("utf8")
-        })
 }

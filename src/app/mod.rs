@@ -20,13 +20,13 @@ pub use options::{Effect, NoEffect, Options};
 
 use crate::analysis::{Answers, Layers, Request, SearchedLayers};
 use crate::atomic;
-use crate::message::{UsageError, refused};
+use crate::message::{UsageError, usage};
 use crate::parallel;
 use crate::report::{PipelineFacts, Report, diagnosis};
-use crate::search::{Outcome, Word};
+use crate::search::Outcome;
 use crate::solve::SolveError;
 use crate::witnesses::check;
-use crate::wording::counted;
+use crate::wording::{counted, join};
 use anyhow::Result;
 use elsa::FrozenVec;
 use messages::Messages;
@@ -72,7 +72,17 @@ impl Exit {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match CommandLine::parse_from(arguments) {
         Ok(line) => execute(line),
-        Err(error) => print_clap_message(&error),
+        // An error about the options goes to standard error, the text of `--help` or `--version` to
+        // standard output.
+        Err(error) => {
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            if error.use_stderr() {
+                Ok(Exit::Usage)
+            } else {
+                stdout::unless_closed(printed.map(|()| Exit::Done), Exit::Done)
+                    .map_err(anyhow::Error::from)
+            }
+        }
     };
     let exit = done.unwrap_or_else(|error| {
         messages::error(&error);
@@ -82,8 +92,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn execute(line: CommandLine) -> Result<Exit> {
-    // Without a handler of signals, Ctrl-C still ends the command, but may leave a temporary file
-    // behind. So this error is ignored.
+    // The handler of signals only prevents that Ctrl-C leaves a temporary file behind. If it cannot
+    // be installed, the command runs without it.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -100,18 +110,6 @@ fn execute(line: CommandLine) -> Result<Exit> {
         out.flush()?;
         Ok(exit)
     })
-}
-
-/// Prints the message with which clap ended the parsing of the arguments, and returns the exit
-/// code. An error about the options goes to standard error (exit code 2), the text of `--help` or
-/// `--version` to standard output (exit code 0).
-fn print_clap_message(error: &clap::Error) -> Result<Exit> {
-    let printed = error.print().and_then(|()| io::stdout().flush());
-    if error.use_stderr() {
-        return Ok(Exit::Usage);
-    }
-    stdout::unless_closed(printed, ())?;
-    Ok(Exit::Done)
 }
 
 /// Runs the command with `options` and returns the exit code. Reads the files that `options` name,
@@ -161,11 +159,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         Answers::new((&analysis, &further), &layers, progress).search(&run.request)
     })?;
     run.describe(searched.layers);
-    Outputs {
-        earlier,
-        ..run.outputs(&ManuallyDrop::new(searched))?
-    }
-    .print(out)
+    run.outputs(&ManuallyDrop::new(searched), earlier)?
+        .print(out)
 }
 
 struct Run {
@@ -191,40 +186,38 @@ impl Run {
             counted(model.target.num_tiles, "tile")
         ));
         for warning in &layers.warnings {
-            self.messages.warning(None, warning);
+            self.messages.warn(warning);
         }
     }
 
     /// Collects all results of the run. Also prints which IPUs run nothing in a split from
     /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
-    fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
-        let layers = searched.layers;
+    fn outputs(
+        &self,
+        searched: &SearchedLayers<'_>,
+        earlier: Option<Report>,
+    ) -> Result<Outputs<'_>> {
+        let (layers, model) = (searched.layers, searched.layers.model());
         let memory = layers.memory()?;
         let tables = output::tables(&self.options, layers, &memory)?;
-        let model = layers.model();
-        let peak = model.memory_peak.as_ref();
-        let positions = &layers.placement.positions;
-        let idle: Vec<String> = self
+        let idle: Vec<usize> = self
             .request
             .judged
             .iter()
-            .flat_map(|judged| judged.idle_ipus(positions))
-            .map(|ipu| ipu.to_string())
+            .flat_map(|judged| judged.idle_ipus(&layers.placement.positions))
             .collect();
         if !idle.is_empty() {
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
-                idle.join(", ")
+                join(idle, ", ")
             ));
         }
         for warning in searched.warnings() {
-            self.messages.warning(None, &warning);
+            self.messages.warn(warning);
         }
         let report = self.report(searched)?;
-        if let Some(result) = &searched.result
-            && let Outcome::Greedy(greedy) = &result.outcome
-        {
+        if let Some(Outcome::Greedy(greedy)) = searched.result.as_ref().map(|own| &own.outcome) {
             self.messages.summary(format!(
                 "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },
@@ -233,11 +226,15 @@ impl Run {
             ));
         }
         Ok(Outputs {
+            options: &self.options,
+            messages: self.messages,
             tables,
-            diagnosis: peak
-                .filter(|_| self.options.tables.diagnose)
-                .map_or_else(Vec::new, |peak| diagnosis(model, &memory, peak)),
-            ..Outputs::new(self, report)
+            diagnosis: match &model.memory_peak {
+                Some(peak) if self.options.tables.diagnose => diagnosis(model, &memory, peak),
+                _ => Vec::new(),
+            },
+            report,
+            earlier,
         })
     }
 
@@ -247,12 +244,10 @@ impl Run {
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,
-            &report.displayed_files(),
+            report.provenance.files.displayed(),
             self.options.results.allow_incomplete,
         )?;
-        for (file, warning) in report.doubts() {
-            self.messages.warning(Some(&file), &warning);
-        }
+        self.messages.warn_of_files(&report.doubts());
         Ok(())
     }
 
@@ -262,7 +257,7 @@ impl Run {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {
                 let _task = progress.begin("making the report", 0);
-                searched.report(&self.request, &|change: &[Word]| {
+                searched.report(&self.request, &|change| {
                     self.options.changed_command(change)
                 })
             })?;
@@ -270,26 +265,23 @@ impl Run {
         };
         let mut report = of(searched)?;
         for (profile, other) in &searched.others {
-            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == *profile);
+            let result = searched.result.as_ref();
+            report.take_stages(of(other)?, |stage| {
+                result.is_some_and(|result| result.shown.profiles[stage] == *profile)
+            });
         }
         if let Some(what_if) = &mut report.what_if {
-            let by_modules = searched
-                .layers
-                .are_switched
-                .then(|| "--layer-name-regex=auto".to_owned());
-            what_if.arguments = self
-                .options
-                .repeated
-                .iter()
-                .cloned()
-                .chain(by_modules)
-                .chain(
-                    report
-                        .pipeline
-                        .iter()
-                        .flat_map(PipelineFacts::chosen_options),
-                )
-                .collect();
+            let mut arguments = self.options.repeated.clone();
+            if searched.layers.are_switched {
+                arguments.push("--layer-name-regex=auto".to_owned());
+            }
+            arguments.extend(
+                report
+                    .pipeline
+                    .iter()
+                    .flat_map(PipelineFacts::chosen_options),
+            );
+            what_if.arguments = arguments;
         }
         Ok(report)
     }
@@ -299,23 +291,25 @@ impl Run {
 /// a warning if the original tool, which was written in Python, would have accepted the command
 /// line.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
-    let Some(no_effect) = &options.no_effect else {
+    let Some(NoEffect {
+        option,
+        on,
+        is_original,
+    }) = &options.no_effect
+    else {
         return Ok(());
     };
-    if !no_effect.is_original {
-        return Err(refused(no_effect));
+    let text = |what| format!("{option} {what}; give it with {on}, or leave it out");
+    if !is_original {
+        return Err(usage(text("acts on none of the requested results")));
     }
-    let NoEffect { option, on, .. } = no_effect;
-    messages.warn(format!(
-        "{option} changes none of these results; give it with {on}, or leave it out"
-    ));
+    messages.warn(text("changes none of these results"));
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::usage;
 
     #[test]
     fn each_kind_of_error_has_its_exit_code() {

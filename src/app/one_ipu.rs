@@ -16,11 +16,9 @@ use elsa::FrozenVec;
 /// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
 /// if the profile cannot be read; the error is reported when the profile is read later.
 pub fn is_compiled_pipeline(options: &Options) -> bool {
-    if options.saved.load_from_file {
-        return false;
-    }
-    Outline::read(&options.input.profile)
-        .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
+    !options.saved.load_from_file
+        && Outline::read(&options.input.profile)
+            .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
 }
 
 /// Prints how much memory the model needs on one IPU, and whether the model fits there. Returns
@@ -48,7 +46,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     if is_answered {
         let file = displayed(&run.options.input.profile);
         for doubt in &doubts {
-            messages.warning(Some(&file), &doubt.warning(true));
+            messages.warn(format_args!("{file}: {}", doubt.warning(true)));
         }
     }
     let work = match model.backward_start {
@@ -94,11 +92,16 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 /// count as used memory. Call this function only if no tile exceeds the limit without gaps. It is
 /// unknown whether the compiler counts gaps.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
-    let tiles = model.recorded.tiles.iter();
-    let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
     // The tile that takes the most bytes when gaps are counted: its index and bytes. Of several
     // such tiles, this is the first.
-    let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
+    let fullest = model
+        .recorded
+        .tiles
+        .iter()
+        .map(|tile| tile.with_gaps.unwrap_or(tile.total))
+        .enumerate()
+        .rev()
+        .max_by_key(|&(_, bytes)| bytes);
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;
     };

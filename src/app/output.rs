@@ -3,7 +3,7 @@
 
 use super::input::read_bounded;
 use super::stdout::Sections;
-use super::{Exit, Messages, Options, Run, export, messages};
+use super::{Exit, Messages, Options, export, messages};
 use crate::analysis::Layers;
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -42,67 +42,37 @@ pub fn read_earlier(path: &Path) -> Result<Report> {
     read_report(&bytes.with_context(context)?).with_context(context)
 }
 
-/// Returns the exit code 0 if the model fits, otherwise 1.
-fn exit_of(fits: bool) -> Exit {
-    if fits { Exit::Done } else { Exit::DoesNotFit }
-}
-
-impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report, without tables of the model and without
-    /// an earlier report.
-    pub fn new(run: &'a Run, report: Report) -> Self {
-        Self {
-            options: &run.options,
-            messages: run.messages,
-            tables: Vec::new(),
-            diagnosis: Vec::new(),
-            report,
-            earlier: None,
-        }
-    }
-
+impl Outputs<'_> {
     /// Prints all results: tables and configurations to `out`, summaries and messages to standard
     /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
     /// whether the model fits; otherwise 0 if it fits, or 1.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
-        let exit = self.print_all(&mut sections)?;
-        sections.finish()?;
-        Ok(if self.report.has_verdict() {
-            exit
-        } else {
-            Exit::Unreadable
-        })
-    }
-
-    /// Prints tables and configurations to `sections`, and summaries and messages to standard
-    /// error. Returns the exit code, which tells whether the model fits.
-    fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
         }
-        for table in &self.tables {
-            sections.table(table)?;
-        }
-        let mut exit = self.print_search(sections)?;
-        for table in &self.diagnosis {
-            sections.table(table)?;
-        }
-        export::write(self.options, &self.report, sections, self.messages)?;
+        sections.tables(&self.tables)?;
+        let mut fits = self.print_search(&mut sections)?;
+        sections.tables(&self.diagnosis)?;
+        export::write(self.options, &self.report, &mut sections, self.messages)?;
         if self.options.results.explain {
             self.print_part(ScreenPart::Explanation);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
             self.print_rest(true);
-            return Ok(exit_of(fit.fits));
+            fits = fit.fits;
+        } else {
+            fits &= self.compare(&mut sections)?;
+            self.print_coverage();
         }
-        if self.compare(sections)? {
-            exit = Exit::DoesNotFit;
-        }
-        self.print_coverage();
-        Ok(exit)
+        sections.finish()?;
+        Ok(match fits {
+            _ if !self.report.has_verdict() => Exit::Unreadable,
+            true => Exit::Done,
+            false => Exit::DoesNotFit,
+        })
     }
 
     /// Returns the tables that `--solve` prints: the table of the split and, in TSV or CSV, also
@@ -131,8 +101,8 @@ impl<'a> Outputs<'a> {
 
     /// Prints those of the following results that were requested: the table of `--sweep`, which has
     /// the best split for each number of IPUs, the table of `--plan`, and the best split. Returns
-    /// exit code 1 if a verdict was requested and the model does not fit, otherwise 0.
-    fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
+    /// `false` if a verdict was requested and the model does not fit, otherwise `true`.
+    fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
         let for_readers = |table: Table| {
@@ -143,17 +113,17 @@ impl<'a> Outputs<'a> {
             }
         };
         if report.sweep.is_some() {
-            sections.table(&for_readers(sweep_table(report)))?;
+            sections.tables(&[for_readers(sweep_table(report))])?;
         }
         if report.plan.is_some() {
             self.print_part(ScreenPart::Recommendation);
             let table = plan_table(report);
             if !(table.rows.is_empty() && is_aligned) {
-                sections.table(&for_readers(table))?;
+                sections.tables(&[for_readers(table)])?;
             }
         }
         let Some(split) = &report.split else {
-            return Ok(Exit::Done);
+            return Ok(true);
         };
         let is_planned = results.plan && !results.wants_verdict();
         if !is_planned {
@@ -170,7 +140,7 @@ impl<'a> Outputs<'a> {
             self.messages.summary(text);
         }
         self.messages.verbatim(&self.options.after_split(report));
-        Ok(exit_of(split.fits || !results.wants_verdict()))
+        Ok(split.fits || !results.wants_verdict())
     }
 
     /// Prints `split` on standard output: its stages if `--solve` was requested, and a
@@ -178,7 +148,7 @@ impl<'a> Outputs<'a> {
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
         match self.solved_tables() {
-            Some(tables) => tables.iter().try_for_each(|table| sections.table(table))?,
+            Some(tables) => sections.tables(&tables)?,
             None if results.solve => sections.stages(split)?,
             None => {}
         }
@@ -191,8 +161,8 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
-    /// configuration fits, and suggests commands. Returns the exit code.
-    fn print_plan(&self, plan: &PlanFacts) -> Exit {
+    /// configuration fits, and suggests commands. Returns whether a configuration fits.
+    fn print_plan(&self, plan: &PlanFacts) -> bool {
         let first = plan.recommended();
         if first.is_none() {
             self.print_part(ScreenPart::Verdict);
@@ -206,7 +176,7 @@ impl<'a> Outputs<'a> {
             Some(row) => self.options.after_plan(row, &self.report),
             None => self.options.after_split(&self.report),
         });
-        exit_of(first.is_some())
+        first.is_some()
     }
 
     fn print_part(&self, part: ScreenPart) {
@@ -227,26 +197,23 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints the changes since the earlier report that `--compare` names: tables to `sections`, a
-    /// summary and warnings to standard error. Returns `true` if the model fitted in the earlier
-    /// report and no longer fits. Returns `false` otherwise, and without `--compare`.
+    /// summary and warnings to standard error. Returns `false` if the model fitted in the earlier
+    /// report and no longer fits. Returns `true` otherwise, and without `--compare`.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
-            return Ok(false);
+            return Ok(true);
         };
         let comparison = Comparison::new(earlier, &self.report);
-        let tables = match self.options.results.format {
-            Format::Table => comparison.changes(),
-            _ => comparison.tables().to_vec(),
-        };
-        for table in &tables {
-            sections.table(table)?;
+        match self.options.results.format {
+            Format::Table => sections.tables(&comparison.changes())?,
+            _ => sections.tables(&comparison.tables())?,
         }
         let messages = self.messages;
         for warning in &comparison.warnings {
-            messages.warning(None, warning);
+            messages.warn(warning);
         }
         messages.summary(comparison.summary(&messages.look));
-        Ok(comparison.is_worse())
+        Ok(!comparison.is_worse())
     }
 
     /// With `-v`, prints which share of the recorded memory of the fullest tile is attributed to
@@ -280,30 +247,25 @@ pub fn tables(
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<Table>> {
-    let model = layers.model();
-    let placement = &layers.placement;
+    let (model, wanted) = (layers.model(), &options.tables);
+    let Layers {
+        layering,
+        placement,
+        ..
+    } = layers;
     let positions = &placement.positions;
     let mut tables = Vec::new();
     if options.layers.list_layers {
-        tables.extend(report::layer_list(
-            model,
-            &layers.layering,
-            placement,
-            memory,
-        ));
+        tables.extend(report::layer_list(model, layering, placement, memory));
     }
-    if options.tables.operation_breakdown {
-        tables.push(report::operations(
-            model,
-            &layers.layering,
-            placement,
-            &memory.operation_groups(),
-        ));
+    if wanted.operation_breakdown {
+        let parts = memory.operation_groups();
+        tables.push(report::operations(model, layering, placement, &parts));
     }
-    if options.tables.layer_breakdown {
+    if wanted.layer_breakdown {
         tables.push(report::layers(positions, &memory.single_layers()));
     }
-    if options.tables.memory_totals {
+    if wanted.memory_totals {
         let whole = memory
             .stages(std::slice::from_ref(&(0..positions.len())))
             .iter()
@@ -311,21 +273,15 @@ pub fn tables(
             .sum();
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
-    if options.tables.memory_affinity || options.tables.interlayer_communication {
+    if wanted.memory_affinity || wanted.interlayer_communication {
         let (between, names) = (memory.layer_traffic(), positions.names());
-        if options.tables.memory_affinity {
-            tables.push(Table::matrix(
-                "memory-affinity",
-                &names,
-                &between.affinity(),
-            ));
+        if wanted.memory_affinity {
+            let bytes = between.affinity();
+            tables.push(Table::matrix("memory-affinity", &names, &bytes));
         }
-        if options.tables.interlayer_communication {
-            tables.push(Table::matrix(
-                "interlayer-communication",
-                &names,
-                &between.communication(),
-            ));
+        if wanted.interlayer_communication {
+            let bytes = between.communication();
+            tables.push(Table::matrix("interlayer-communication", &names, &bytes));
         }
     }
     Ok(tables)

@@ -95,19 +95,20 @@ fn no_profile(folder: &Path) -> anyhow::Error {
 /// If no profile or more than one can be split or read. The error lists all profiles, each with a
 /// command that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
-    let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    // A model can be split if its profile was compiled for one IPU and has lowered variables.
-    let is_able = |outline: &Outline| {
-        options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
-    };
-    let mut able = several
+    let several: Vec<_> = several
         .iter()
-        .zip(&outlines)
-        .filter(|(_, outline)| outline.as_ref().is_ok_and(is_able));
+        .map(|path| (path, Outline::read(path)))
+        .collect();
+    // A model can be split if its profile was compiled for one IPU and has lowered variables.
+    let mut able = several.iter().filter(|(_, outline)| {
+        outline.as_ref().is_ok_and(|outline| {
+            options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
+        })
+    });
     if let (Some((only, _)), None) = (able.next(), able.next()) {
-        return Ok(only.clone());
+        return Ok(only.to_path_buf());
     }
-    let lines = several.iter().zip(&outlines).map(|(path, outline)| {
+    let lines = several.iter().map(|(path, outline)| {
         let what = outline.as_ref().map_or_else(ToString::to_string, kind);
         let folder = options.input.profile.to_string_lossy();
         let words = options.arguments.iter().map(|own| match own {

@@ -4,6 +4,7 @@
 use crate::escape;
 use crate::report::terminal::{self, TextStyle};
 use crate::report::{Format, Split, Table, write_stages};
+use crate::wording::join;
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -93,14 +94,17 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
-    /// Writes a table as the next result, in the requested format.
-    pub fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut text = Vec::new();
-        match self.format {
-            Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
-            format => table.write(format, &mut text)?,
+    /// Writes each table as a result, in the requested format.
+    pub fn tables(&mut self, tables: &[Table]) -> io::Result<()> {
+        for table in tables {
+            let mut text = Vec::new();
+            match self.format {
+                Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
+                format => table.write(format, &mut text)?,
+            }
+            self.add(table.name, text)?;
         }
-        self.add(table.name, text)
+        Ok(())
     }
 
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
@@ -144,11 +148,10 @@ impl<'a, W: Write> Sections<'a, W> {
             [] => {}
             [(_, only)] if !self.has_names => self.out.write_all(only)?,
             several => {
-                let field = |(name, text): &(String, Vec<u8>)| {
+                let fields = several.iter().map(|(name, text)| {
                     format!("\"{name}\": {}", String::from_utf8_lossy(text).trim_end())
-                };
-                let fields: Vec<String> = several.iter().map(field).collect();
-                writeln!(self.out, "{{\n{}\n}}", fields.join(",\n"))?;
+                });
+                writeln!(self.out, "{{\n{}\n}}", join(fields, ",\n"))?;
             }
         }
         self.out.flush()

@@ -4,7 +4,7 @@
 //! There are millions of variables, but only some hundred thousand pairs of class and use set. So a
 //! value that depends only on the class and the use set is computed once for each pair.
 
-use crate::parallel::{by_parts, equal_parts, filled, split_by};
+use crate::parallel::{equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::iter::zip;
@@ -116,7 +116,11 @@ impl VariableGroups {
         // Variables are divided into one part per thread. If there are many classes, fewer parts
         // are made, because each part has one sum per class.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
-        let (counts, bytes) = by_parts(count, parts, add, join).unwrap_or_else(none);
+        let (counts, bytes) = equal_parts(count, parts)
+            .into_par_iter()
+            .map(add)
+            .reduce_with(join)
+            .unwrap_or_else(none);
         let mut uses: Vec<VariableUse> = bytes
             .into_all()
             .map(|((class, set), bytes)| VariableUse { class, set, bytes })

@@ -177,20 +177,12 @@ impl Report {
         Sentence::from(sentence).plain(Units::Bytes, self.pseudo_layers)
     }
 
-    /// Returns the printable paths of the profile and of the debug file, as messages show them.
-    /// Without a debug file, both paths are that of the profile.
-    pub(crate) fn displayed_files(&self) -> [String; 2] {
-        let files = &self.provenance.files;
-        let debug = files.debug.as_ref().unwrap_or(&files.profile);
-        [&files.profile, debug].map(|path| printable(path))
-    }
-
     /// Returns the warnings about contradictions in the files, each with the path of the file that
     /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
         let has_verdict = of_search || self.fit.is_some();
-        let [profile, debug] = self.displayed_files();
+        let [profile, debug] = self.provenance.files.displayed();
         self.contradictions
             .iter()
             .map(|found| {

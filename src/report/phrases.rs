@@ -7,6 +7,7 @@
 
 use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
+pub use crate::wording::join;
 use crate::wording::{Units, capital, grouped};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -99,11 +100,6 @@ pub fn stages(stages: &[LayerNames]) -> Phrase {
 /// `step` is `None`.
 pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
-}
-
-/// Joins phrases, sentences or names into one text, with `between` as the separator.
-pub fn join(all: impl Iterator<Item = impl fmt::Display>, between: &str) -> String {
-    Vec::from_iter(all.map(|one| one.to_string())).join(between)
 }
 
 pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {

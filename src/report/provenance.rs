@@ -1,5 +1,6 @@
 //! The files and options that a report was made from.
 
+use crate::escape::printable;
 use crate::profile::{BuildInfo, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,6 +87,13 @@ impl Files {
             debug: debug.map(|debug| debug.to_string_lossy().into_owned()),
             saved_model: false,
         }
+    }
+
+    /// Returns the printable paths of the profile and of the debug file, as messages show them.
+    /// Without a debug file, both paths are that of the profile.
+    pub(crate) fn displayed(&self) -> [String; 2] {
+        let debug = self.debug.as_ref().unwrap_or(&self.profile);
+        [&self.profile, debug].map(|path| printable(path))
     }
 }
 

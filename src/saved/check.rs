@@ -10,8 +10,8 @@ use crate::profile::TileBytes;
 /// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
 /// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
 pub fn steps(model: &Model) -> Result<(), String> {
-    let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
-    if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
+    let steps = u64::from(model.steps());
+    if steps <= STEPS && steps * u64::from(model.target.num_tiles) <= STEPS_AND_TILES {
         return Ok(());
     }
     Err(format!(
@@ -23,28 +23,34 @@ pub fn steps(model: &Model) -> Result<(), String> {
 /// or a wrong order.
 pub fn all(model: &Model) -> Result<(), String> {
     steps(model)?;
-    let (data, code) = (&model.variables, &model.code_variables);
-    let (tiles, groups) = (
-        model.target.num_tiles as usize,
-        model.operation_groups.len(),
-    );
-    let mut programs = model.programs.iter().filter_map(|program| program.group);
     [
         ("target", model.fit_target()),
         (
             "recorded tiles",
-            [0, tiles].contains(&model.recorded.tiles.len()),
+            [0, model.target.num_tiles as usize].contains(&model.recorded.tiles.len()),
         ),
         ("live ranges", model.fit_classes()),
         (
             "use sets",
-            model.use_sets.is_sound(groups, model.labels.len()),
+            model
+                .use_sets
+                .is_sound(model.operation_groups.len(), model.labels.len()),
         ),
-        ("variables", model.fit_variables(data)),
-        ("variables of code", model.fit_variables(code)),
+        ("variables", model.fit_variables(&model.variables)),
+        (
+            "variables of code",
+            model.fit_variables(&model.code_variables),
+        ),
         ("operations", model.fit_operations()),
         ("operation groups", model.fit_groups()),
-        ("programs", programs.all(|group| model.has_group(group))),
+        (
+            "programs",
+            model
+                .programs
+                .iter()
+                .filter_map(|program| program.group)
+                .all(|group| model.has_group(group)),
+        ),
         ("cycles", model.fit_cycles()),
         ("flow of data", model.fit_flow()),
         ("bytes by tile", model.fit_bytes_by_tile()),
@@ -83,15 +89,20 @@ impl Model {
     }
 
     fn fit_classes(&self) -> bool {
-        let is_fine = |&(from, to): &(u32, u32)| from < to && to <= self.steps();
-        let mut classes = 0..self.classes.len() as u32;
-        classes.all(|class| self.classes.ranges(class).iter().all(is_fine))
+        (0..self.classes.len() as u32).all(|class| {
+            self.classes
+                .ranges(class)
+                .iter()
+                .all(|&(from, to)| from < to && to <= self.steps())
+        })
     }
 
     fn fit_variables(&self, variables: &VariableGroups) -> bool {
-        let mut uses = variables.uses().iter();
         variables.tiles() == self.target.num_tiles
-            && uses.all(|one| (one.class as usize) < self.classes.len() && self.has_set(one.set))
+            && variables
+                .uses()
+                .iter()
+                .all(|one| (one.class as usize) < self.classes.len() && self.has_set(one.set))
     }
 
     fn fit_operations(&self) -> bool {
@@ -120,9 +131,10 @@ impl Model {
 
     fn fits_code(&self, code: &GroupCode) -> bool {
         let types = &code.vertex_types;
-        let last = types.last().map(|&(last, _)| last as usize);
         types.is_sorted_by(|a, b| a.0 < b.0)
-            && last.is_none_or(|last| last < self.vertex_code.len())
+            && types
+                .last()
+                .is_none_or(|&(last, _)| (last as usize) < self.vertex_code.len())
             && self.are_on_tiles(code.all_bytes())
     }
 
@@ -134,52 +146,60 @@ impl Model {
             return true;
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
-        let exists = |&(operation, cluster): &(u32, u32)| {
-            self.operations
-                .get(operation as usize)
-                .and_then(|own| self.operation_groups.get(own.group as usize))
-                .is_some_and(|group| (cluster as usize) < group.clusters.len())
-        };
         let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
         all.len() == self.operations.len()
             && all.iter().all(is_part)
             && is_part(&cycles.unexplained)
-            && parts.keys().all(exists)
+            && parts.keys().all(|&(operation, cluster)| {
+                self.operations
+                    .get(operation as usize)
+                    .and_then(|own| self.operation_groups.get(own.group as usize))
+                    .is_some_and(|group| (cluster as usize) < group.clusters.len())
+            })
             && parts.values().all(is_part)
     }
 
     /// Returns whether the data flow is valid: its edges must be in the order of the nodes where
     /// they start, and each edge must lead to later nodes only.
     fn fit_flow(&self) -> bool {
-        let (flow, operations) = (&self.flow, self.operations.len());
+        let flow = &self.flow;
         let lead_on = |from: u32, to: &[u32]| {
-            let first = if from == NO_NODE { 0 } else { from + 1 };
-            to.first().is_some_and(|&to| first <= to)
+            to.first().is_some_and(|&to| from == NO_NODE || from < to)
                 && to.is_sorted_by(|a, b| a < b)
                 && to.iter().all(|&node| (node as usize) < flow.nodes.len())
         };
-        let mut in_nodes = flow.nodes.iter().flat_map(|node| &node.operations);
-        let mut parameters = flow.parameters.iter();
-        in_nodes.all(|&one| (one as usize) < operations)
+        flow.nodes
+            .iter()
+            .flat_map(|node| &node.operations)
+            .all(|&one| (one as usize) < self.operations.len())
             && flow.edges.iter().all(|edge| lead_on(edge.from, &edge.to))
             && flow.edges.is_sorted_by_key(|edge| edge.from)
-            && parameters.all(|(set, to)| self.has_set(*set) && lead_on(NO_NODE, to))
+            && flow
+                .parameters
+                .iter()
+                .all(|(set, to)| self.has_set(*set) && lead_on(NO_NODE, to))
     }
 
     fn fit_bytes_by_tile(&self) -> bool {
         let categories = self.recorded.categories.iter();
-        let code = self.vertex_code.iter().chain(&self.recorded_code);
-        self.are_on_tiles(code.chain(categories.flat_map(|own| [&own.bytes, &own.overlapped])))
+        self.are_on_tiles(
+            categories
+                .flat_map(|own| [&own.bytes, &own.overlapped])
+                .chain(&self.vertex_code)
+                .chain(&self.recorded_code),
+        )
     }
 
     fn fit_peak(&self) -> bool {
         self.memory_peak.as_ref().is_none_or(|peak| {
-            let mut variables = peak.variables.iter();
             peak.tile < self.target.num_tiles
                 // A model without liveness steps has its memory peak at step 0, although this step
                 // does not exist.
                 && peak.step < self.steps().max(1)
-                && variables.all(|variable| self.has_set(variable.set))
+                && peak
+                    .variables
+                    .iter()
+                    .all(|variable| self.has_set(variable.set))
         })
     }
 

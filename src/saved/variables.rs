@@ -19,12 +19,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 impl Serialize for VariableGroups {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let uses = self.uses().iter().map(|used| (used.class, used.set));
+        let uses: Vec<_> = self
+            .uses()
+            .iter()
+            .map(|used| (used.class, used.set))
+            .collect();
         let tiles = (0..self.tiles()).into_par_iter().map(|tile| {
             let groups = self.uses_on_tile(tile);
-            (groups.len() as u32, blob(groups))
+            let (mut blob, mut last) = (Vec::new(), 0);
+            for group in groups {
+                push_varint(&mut blob, (group.number - last).into());
+                push_varint(&mut blob, group.bytes.into());
+                last = group.number;
+            }
+            (groups.len() as u32, blob)
         });
-        (uses.collect::<Vec<_>>(), tiles.collect::<Vec<_>>()).serialize(serializer)
+        (uses, tiles.collect::<Vec<_>>()).serialize(serializer)
     }
 }
 
@@ -38,21 +48,9 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// Encodes the groups of variables on one tile as a blob of varints: for each group, the number of
-/// its use (pair of liveness class and use set) minus that of the group before, and its bytes.
-fn blob(groups: &[TileUse]) -> Vec<u8> {
-    let (mut blob, mut last) = (Vec::new(), 0);
-    for group in groups {
-        push_varint(&mut blob, (group.number - last).into());
-        push_varint(&mut blob, group.bytes.into());
-        last = group.number;
-    }
-    blob
-}
-
 /// Decodes the groups of variables of all tiles. `uses` has one entry per use, with its liveness
-/// class and use set, and `tiles` has one entry per tile, with its number of groups and its
-/// [`blob`](blob()). Returns `None` if a blob is malformed.
+/// class and use set, and `tiles` has one entry per tile, with its number of groups and the
+/// blob of its groups. Returns `None` if a blob is malformed or has another number of groups.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group of variables takes at least two bytes of a blob. This check bounds the memory that a
     // hostile file can make the program reserve.
@@ -68,22 +66,18 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     split_by(&mut groups, lengths())
         .into_par_iter()
         .zip(tiles)
-        .try_for_each(|(groups, (_, blob))| read_tile(blob, groups))?;
+        .try_for_each(|(groups, (_, blob))| {
+            let mut numbers = Varints::new(blob);
+            let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
+            let mut last = 0u32;
+            for group in groups {
+                last = last.checked_add(next()?)?;
+                *group = TileUse {
+                    number: last,
+                    bytes: next()?,
+                };
+            }
+            numbers.next().is_none().then_some(())
+        })?;
     VariableGroups::from_numbered(uses, &counts, groups)
-}
-
-/// Decodes the groups of variables on one tile from `blob` into `groups`. Returns `None` if the
-/// blob is malformed or has another number of groups than `groups`.
-fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
-    let mut numbers = Varints::new(blob);
-    let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
-    let mut last = 0u32;
-    for group in groups {
-        last = last.checked_add(next()?)?;
-        *group = TileUse {
-            number: last,
-            bytes: next()?,
-        };
-    }
-    numbers.next().is_none().then_some(())
 }

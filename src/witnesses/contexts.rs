@@ -4,17 +4,15 @@
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{FileWarnings, OWN_DEBUG, about, displayed};
+use crate::message::OWN_DEBUG;
 use crate::profile::{Profile, Program, ProgramKind, Programs};
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
-use std::path::Path;
 
-/// Checks that the debug contexts in `debug_info`, read from the debug file at `path`, are intact
-/// and belong to `programs`. Returns the warnings about the content of the file, each with `path`.
-/// If the file is damaged or belongs to another compilation, also returns a contradiction with the
-/// bytes of `profile` that may be attributed to the wrong layer. These bytes have no bound if the
-/// file belongs to another compilation, or if any context may have a wrong name.
+/// Checks that the debug contexts in `debug_info` are intact and belong to `programs`. If they do
+/// not, returns a contradiction with the bytes of `profile` that depend on the damaged data. There
+/// is no bound on these bytes if the contexts are of another compilation, or if any context may
+/// have a wrong name.
 ///
 /// # Errors
 /// If the file has no contexts, or if a contradiction is found and `profile` is `None`, so that its
@@ -22,18 +20,16 @@ use std::path::Path;
 pub fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
-    path: &Path,
     debug_info: &DebugInfo,
-) -> Result<(FileWarnings, Option<Contradiction>)> {
-    let warnings = about(path, debug_info.warning());
+) -> Result<Option<Contradiction>> {
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // A `debug.cbor` without contexts may occur: two were found in public repositories.
-        return Err(anyhow::anyhow!(
+        // Such files exist: two `debug.cbor` files without contexts were found in public
+        // repositories.
+        bail!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
-             compiled nothing; give the debug.cbor of the process that wrote the profile, or \
-             record both again with autoReport.outputDebugInfo set to true"
-        )
-        .context(displayed(path)));
+             compiled nothing; {OWN_DEBUG}, or record both again with autoReport.outputDebugInfo \
+             set to true"
+        );
     }
     let debug_match = DebugMatch::new(programs, debug_info);
     let is_foreign = debug_match.is_foreign();
@@ -58,25 +54,26 @@ pub fn check_debug(
     }
     texts.extend(damage.iter().map(ToString::to_string));
     if texts.is_empty() {
-        return Ok((warnings, None));
+        return Ok(None);
     }
     let text = texts.join("; ");
     let Some(profile) = profile else {
-        return Err(incomplete(DEBUG, &text)).with_context(|| displayed(path));
+        return Err(incomplete(DEBUG, &text).into());
     };
     let (witness, table) = (Witness::DebugContexts, "debug.cbor");
-    let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {
-        Contradiction::unbounded(witness, table).in_row(text)
-    } else {
-        Contradiction::lacking(
-            witness,
-            table,
-            text,
-            bytes_of(profile, &lacking(&profile.programs, debug_info)),
-            &profile.recorded,
-        )
-    };
-    Ok((warnings, Some(found)))
+    Ok(Some(
+        if is_foreign || damage.iter().any(Damage::may_change_any_name) {
+            Contradiction::unbounded(witness, table).in_row(text)
+        } else {
+            Contradiction::lacking(
+                witness,
+                table,
+                text,
+                bytes_of(profile, &lacking(&profile.programs, debug_info)),
+                &profile.recorded,
+            )
+        },
+    ))
 }
 
 /// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may
@@ -93,10 +90,10 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         let Some(set) = programs.set_of(program) else {
             return is_broken(program.debug_id);
         };
-        let of_set = debug_info.position(set.debug_id);
-        let is_renamed = !set.name.is_empty()
-            && of_set.is_some_and(|position| debug_info.name(position) != &*set.name);
-        is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
+        let is_renamed = |position| debug_info.name(position) != &*set.name;
+        !set.name.is_empty() && debug_info.position(set.debug_id).is_some_and(is_renamed)
+            || is_broken(program.debug_id)
+            || is_broken(set.debug_id)
     };
     let lack: Vec<bool> = programs.all.iter().map(lacks).collect();
     let body = |(program, lacks): (&Program, &bool)| match program.kind {
@@ -131,7 +128,7 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// file and all generated files. Any deviation is [damage](Self::damage). The only data that may be
 /// missing in a whole file is a parent: Poplar writes a context when its C++ object is destroyed,
 /// which may be after the file is closed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct DebugMatch {
     /// Number of distinct ids of debug contexts to which programs of the profile refer.
     pub ids: usize,
@@ -151,8 +148,8 @@ pub struct DebugMatch {
     /// Number of the debug contexts counted in `all_found` with an ancestor that the file lacks, or
     /// with an ancestor on a cycle of parents.
     pub orphans: usize,
-    /// Number of compute sets that have a name and whose debug context has none.
-    pub nameless: usize,
+    /// Number of compute sets that have a name and a debug context.
+    pub all_named: usize,
 }
 
 /// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
@@ -187,7 +184,7 @@ impl DebugMatch {
             all_ids: all_ids.len(),
             all_found: all_found().count(),
             orphans: all_found().filter(|&p| debug_info.is_orphan(p)).count(),
-            nameless: names().count() - both().count(),
+            all_named: names().count(),
         }
     }
 
@@ -210,13 +207,12 @@ impl DebugMatch {
     /// which the profile refers are missing; parents of such contexts are missing; compute sets
     /// have another name than their context.
     pub fn damage(&self) -> Vec<Damage> {
-        let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;
-        let renamed = named - self.same_names;
+        let renamed = self.all_named - self.same_names;
         [
             (missing, Damage::Missing(missing, self.all_ids)),
             (self.orphans, Damage::Orphans(self.orphans, self.all_found)),
-            (renamed, Damage::Renamed(renamed, named)),
+            (renamed, Damage::Renamed(renamed, self.all_named)),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -4,7 +4,7 @@
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
-use crate::wording::{grouped, share};
+use crate::wording::{grouped, join, share};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -53,39 +53,34 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words that precede the recorded and the computed number in the message about a
-    /// contradiction; `None` for checks that find missing data, whose messages have no such
-    /// numbers.
-    fn words(self) -> Option<[&'static str; 2]> {
-        Some(match self {
-            Self::Rows => ["its rows are", "the rows that it needs are"],
-            Self::OneStage => ["the total is", "its variables and code take"],
-            Self::Total => ["the total is", "its parts make up"],
-            Self::Categories => ["bytes are", "its variables have"],
-            Self::LiveBySteps => [
+    /// Returns two parts of the message about a contradiction. The first are the words before the
+    /// recorded and before the computed number; `None` for checks of missing data, which compare no
+    /// numbers. The second is the amount of which the message gives a percentage.
+    fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
+        let (whole, recorded, computed) = match self {
+            Self::Rows => ("all", "its rows are", "the rows that it needs are"),
+            Self::OneStage => (TILE, "the total is", "its variables and code take"),
+            Self::Total => (TILE, "the total is", "its parts make up"),
+            Self::Categories => (TILE, "bytes are", "its variables have"),
+            Self::LiveBySteps => (
+                "the step where most is live",
                 "live beside always-live variables are",
                 "the variables of all tiles have",
-            ],
-            Self::Code => ["bytes are", "programs and vertices have"],
-            Self::Passes => [
+            ),
+            Self::Code => (TILE, "bytes are", "programs and vertices have"),
+            Self::Passes => (
+                "the parameters",
                 "the bytes of the parameters that operations read are",
                 "the bytes of those that are updated, as in training, are",
-            ],
-            Self::Programs | Self::Variables | Self::DebugContexts => return None,
-        })
-    }
-
-    /// Returns the words for what is 100 % in the message about a contradiction, such as
-    /// `the fullest tile`.
-    fn whole(self) -> &'static str {
-        match self {
-            Self::Rows => "all",
-            Self::Passes => "the parameters",
-            Self::LiveBySteps => "the step where most is live",
-            _ => "the fullest tile",
-        }
+            ),
+            Self::Programs | Self::Variables | Self::DebugContexts => return (None, TILE),
+        };
+        (Some([recorded, computed]), whole)
     }
 }
+
+/// The amount of which most messages about a contradiction give a percentage.
+const TILE: &str = "the fullest tile";
 
 /// Two parts of a message about a bad file: what is wrong with it, and what the user can do.
 type FileProblem = (&'static str, &'static str);
@@ -161,12 +156,12 @@ impl Contradiction {
     /// operations read, and `updated` the number of bytes of those among them that operations
     /// update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
-        let row = "no backward pass by marks or by the order of modules";
         Self {
             recorded: read,
             computed: updated,
             share: share(updated, read),
-            ..Self::unbounded(Witness::Passes, "programs").in_row(row.to_string())
+            ..Self::unbounded(Witness::Passes, "programs")
+                .in_row("no backward pass by marks or by the order of modules".to_string())
         }
     }
 
@@ -238,12 +233,9 @@ impl fmt::Display for Contradiction {
         // `debug.cbor` again as a table.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
-        let place: Vec<String> = [table, self.row.clone(), tile]
-            .into_iter()
-            .flatten()
-            .collect();
-        f.write_str(&place.join(", "))?;
-        let words = self.witness.words();
+        let place = [table, self.row.clone(), tile];
+        f.write_str(&join(place.iter().flatten(), ", "))?;
+        let (words, whole) = self.witness.words();
         if let Some([before_recorded, before_computed]) = words {
             let [recorded, computed] = [self.recorded, self.computed].map(grouped);
             write!(
@@ -258,7 +250,7 @@ impl fmt::Display for Contradiction {
             None if words.is_none() => return f.write_str(", which could move all bytes"),
             _ => {}
         }
-        write!(f, " ({} of {}", self.share, self.witness.whole())?;
+        write!(f, " ({} of {whole}", self.share)?;
         match self.tiles.saturating_sub(1) {
             0 => f.write_str(")"),
             1 => f.write_str("; 1 more tile is off)"),
@@ -339,11 +331,12 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
         .iter()
         .filter_map(|found| found.bytes)
         .fold(0, u64::saturating_add);
-    let turns = |free: i64| match u64::try_from(free) {
-        Ok(free) => bytes > free,
-        Err(_) => bytes >= free.unsigned_abs(),
-    };
-    if bytes > 0 && free.into_iter().any(turns) {
+    if bytes > 0
+        && free.into_iter().any(|free| match u64::try_from(free) {
+            Ok(free) => bytes > free,
+            Err(_) => bytes >= free.unsigned_abs(),
+        })
+    {
         all.iter_mut()
             .for_each(|found| found.refused |= found.bytes > Some(0));
     }
@@ -354,22 +347,21 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
 /// as messages show them. The error begins with the path of the file that it is about.
 pub fn check(
     all: &[Contradiction],
-    [profile, debug]: &[String; 2],
+    [profile, debug]: [String; 2],
     is_allowed: bool,
 ) -> anyhow::Result<()> {
-    if is_allowed || !are_refused(all) {
+    if is_allowed {
         return Ok(());
     }
-    let refused = || all.iter().filter(|found| found.refused);
-    let is_of_profile = refused().any(|found| !found.is_of_debug());
-    let texts: Vec<String> = refused()
-        .filter(|found| found.is_of_debug() != is_of_profile)
-        .map(ToString::to_string)
-        .collect();
-    let (file, problem) = if is_of_profile {
-        (profile, PROFILE)
-    } else {
-        (debug, DEBUG)
-    };
-    Err(anyhow::Error::from(incomplete(problem, &texts.join("; "))).context(file.clone()))
+    for (file, problem, is_of_debug) in [(profile, PROFILE, false), (debug, DEBUG, true)] {
+        let refused = all
+            .iter()
+            .filter(|found| found.refused && found.is_of_debug() == is_of_debug);
+        let text = join(refused, "; ");
+        if !text.is_empty() {
+            let error = incomplete(problem, &text);
+            return Err(anyhow::Error::from(error).context(file));
+        }
+    }
+    Ok(())
 }

@@ -41,10 +41,12 @@ pub fn check_profile(
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
     let Recorded { tiles, categories } = &profile.recorded;
-    let mut found = check_record(tiles, categories, &profile.target);
-    found.extend(programs::check_programs(profile));
-    found.extend(variables::check_variables(profile, has_users));
-    found
+    [
+        check_record(tiles, categories, &profile.target),
+        programs::check_programs(profile),
+        variables::check_variables(profile, has_users),
+    ]
+    .concat()
 }
 
 /// Returns the contradictions (data that disagree or are missing) within `profile`, which may be of

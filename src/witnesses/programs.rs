@@ -18,20 +18,17 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let set = programs.set_of(program);
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
-    // With several replicas, the listed vertices of a compute set are not compared with the number
-    // of its vertices: the profile lists the vertices of one replica, and it is unknown which
-    // replicas the number counts.
-    let is_one = profile.target.num_replicas == 1;
     let with_other_vertices = |program: &Program| {
-        programs.set_of(program).is_some_and(|set| {
-            let listed = set.vertices.iter().map(|(_, by_tile)| by_tile.total());
-            is_one
-                && set
-                    .counted
-                    .is_some_and(|counted| listed.sum::<u64>() != counted)
-        })
+        let listed =
+            |set: &ComputeSet| -> u64 { set.vertices.iter().map(|(_, own)| own.total()).sum() };
+        // If there are several replicas, the vertices are not compared: the profile lists the
+        // vertices of one replica, and it is unknown which replicas the number of vertices counts.
+        profile.target.num_replicas == 1
+            && programs
+                .set_of(program)
+                .is_some_and(|set| set.counted.is_some_and(|counted| listed(set) != counted))
     };
-    let lacking = |(table, what, lack): (&str, &str, Vec<bool>)| {
+    let lacking = |table, what, lack: Vec<bool>| {
         let count = lack.iter().filter(|lacks| **lacks).count();
         let row = format!("{what}: {count} of {}", lack.len());
         (count > 0).then(|| {
@@ -40,22 +37,22 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         })
     };
     let found = [
-        (
+        lacking(
             "depth_first_steps",
             "programs without a step below one that runs them",
             misplaced(profile),
         ),
-        (
+        lacking(
             "control_programs",
             "programs of steps that no root leads to",
             unreached,
         ),
-        (
+        lacking(
             "programs",
             "programs without a context whose compute set has one",
             programs.all.iter().map(without_own).collect(),
         ),
-        (
+        lacking(
             "vertex_instances",
             "programs with other vertices than their compute set counts",
             programs.all.iter().map(with_other_vertices).collect(),
@@ -72,7 +69,6 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         .then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
     found
         .into_iter()
-        .map(lacking)
         .chain(CodeKind::ALL.map(|kind| compare_code(profile, kind)))
         .chain([of_regions])
         .flatten()
@@ -109,9 +105,12 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
             .add_to(&mut bytes);
     }
     let mut is_used = vec![false; profile.variables.len()];
-    let members = profile.variables_of(&lacking).into_iter().flatten();
-    let is_new = |member: &&u32| !std::mem::replace(&mut is_used[**member as usize], true);
-    profile.variables.add_to(members.filter(is_new), &mut bytes);
+    let members = profile
+        .variables_of(&lacking)
+        .into_iter()
+        .flatten()
+        .filter(|&&member| !std::mem::replace(&mut is_used[member as usize], true));
+    profile.variables.add_to(members, &mut bytes);
     bytes
 }
 
@@ -207,13 +206,16 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         let is_allowed = missing.map_or(is_shared, |missing| missing <= silent);
         [if is_allowed { listed } else { all }, listed]
     });
-    let misplaced = |recorded: u64, computed: u64| {
-        u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
-    };
-    Some(
-        worst_of(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?
-            .in_row(format!("`{}`", kind.categories().join("` + `"))),
-    )
+    let worst = worst_of(
+        Witness::Code,
+        CATEGORIES,
+        fullest,
+        numbers,
+        |recorded, computed| {
+            u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
+        },
+    )?;
+    Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
 /// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types;

@@ -14,7 +14,7 @@ fn bytes_without_a_bound_rule_out_a_verdict_and_others_do_not() {
     let unbounded = Contradiction::without_rows("memory_by_tile", 41);
     assert_eq!((unbounded.bytes, unbounded.refused), (None, true));
     let all = [bounded, unbounded];
-    let check = |all: &[_], is_allowed| check(all, &Default::default(), is_allowed);
+    let check = |all: &[_], is_allowed| check(all, Default::default(), is_allowed);
     assert!(check(&all[..1], false).is_ok());
     assert!(check(&all, false).is_err() && check(&all, true).is_ok());
 }
@@ -105,7 +105,7 @@ fn lacking_contexts_have_bytes_and_may_have_none() {
     );
     let mut all = [found, of(vec![0, 0])];
     let files = ["profile.pop", "debug.cbor"].map(String::from);
-    let check = |all: &[_]| check(all, &files, false);
+    let check = |all: &[_]| check(all, files.clone(), false);
     refuse_close(&mut all, [13]);
     assert!(check(&all).is_ok());
     refuse_close(&mut all, [11]);

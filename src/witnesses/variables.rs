@@ -15,9 +15,8 @@ pub fn check_variables(
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
-    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
-        .filter(|own| label(own).lacks_contexts)
+        .filter(|&own| variables.labels[variables.label(own) as usize].lacks_contexts)
         .collect();
     let lacking = |table, what, positions: &[u32]| {
         let mut bytes = vec![0; profile.target.num_tiles as usize];
@@ -60,15 +59,14 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
         .category_names
         .iter()
         .position(|name| name == USER_DATA);
-    let may_be_unused = |&position: &u32| {
-        let position = position as usize;
-        !has_users(position)
-            && Some(usize::from(variables.categories[position])) == category
-            && variables.classes[position] != NEVER_LIVE
-    };
     let mut unused: Vec<u32> = (0..variables.len() as u32)
         .into_par_iter()
-        .filter(may_be_unused)
+        .filter(|&position| {
+            let position = position as usize;
+            !has_users(position)
+                && Some(usize::from(variables.categories[position])) == category
+                && variables.classes[position] != NEVER_LIVE
+        })
         .collect();
     if unused.is_empty() {
         return unused;
@@ -108,8 +106,9 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
         .zip(sums)
         .filter_map(|(name, sums)| {
             let found = categories.clone().find(|category| category.name == *name);
-            let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
-            let numbers = (0u32..).zip(sums).map(|(tile, sum)| [recorded(tile), sum]);
+            let numbers = (0u32..)
+                .zip(sums)
+                .map(|(tile, sum)| [found.map_or(0, |own| own.bytes.get(tile).into()), sum]);
             let worst = worst(Witness::Categories, CATEGORIES, fullest, numbers)?;
             Some(worst.in_row(format!("category `{name}`")))
         })
@@ -166,11 +165,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
 /// before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
-    let sum = |change: &[i64; 2]| {
-        sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
-        sums.map(|bytes| bytes.max(0) as u64)
-    };
-    let live: Vec<[u64; 2]> = changes.iter().map(sum).collect();
+    let live: Vec<[u64; 2]> = changes
+        .iter()
+        .map(|change| {
+            sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
+            sums.map(|bytes| bytes.max(0) as u64)
+        })
+        .collect();
     let highest = *live.iter().flatten().max()?;
     let (step, numbers) = live
         .into_iter()

@@ -1,5 +1,6 @@
-//! Checks what a report says about changed requests, such as one with fewer IPUs, close to the
-//! point where it changes: with one byte, IPU or constraint less or more.
+//! Checks what a report says about changed requests, such as one with fewer IPUs: a split fits with
+//! the bytes, IPUs or constraints that the report names, and no split fits with one byte or IPU
+//! less, or one constraint more.
 
 use super::super::{Analysis, LayerConstraint};
 use super::*;
@@ -9,8 +10,8 @@ use crate::search::SearchOptions;
 use elsa::FrozenVec;
 use std::path::Path;
 
-/// Runs `test` with an [`Answers`], which finds the best split for each request, about the recorded
-/// model in the folder `name` of `fixtures`.
+/// Reads the recorded model in the folder `name` of `fixtures`, and runs `test` with an [`Answers`],
+/// which finds the best split of this model for each request.
 fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
@@ -103,8 +104,9 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
     });
 }
 
-/// Checks the constraints and tied weights that a report suggests to give up for the request
-/// `asked`, which fits only without some of them: none may be given up without need.
+/// Checks the sets of constraints and tied weights without which, according to a report, a split
+/// fits: a split must fit without the set, and none if any member of the set is kept. `asked` is a
+/// request for which no split fits.
 fn check_relaxed(answers: &Answers<'_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {

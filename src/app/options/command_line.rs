@@ -13,8 +13,9 @@ use std::path::Path;
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
-/// Options of the groups in [`REPEATED`] that suggested commands leave out: `--list-layers`
-/// requests a result, and after the greedy search of `--solver` no command is suggested.
+/// Options that suggested commands leave out, although [`REPEATED`] has their groups:
+/// `--list-layers`, since it requests a result, and `--solver`, since commands are only suggested
+/// after a search with its default value.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
 /// A parsed command line, which either prints something about the command or reads a profile.
@@ -44,7 +45,7 @@ impl CommandLine {
         let matches = command
             .try_get_matches_from_mut(&line)
             .map_err(|error| with_suggestion(error, &command))?;
-        // A command line with `--generate` names no profile, but `Options` requires one.
+        // `Options` cannot be made with `--generate`, since it requires the argument PROFILE.
         if let Some(&what) = matches.get_one::<Generate>("generate") {
             return Ok(Self::Generate(what));
         }
@@ -53,8 +54,8 @@ impl CommandLine {
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
-        options.repeated = repeated(&command, &matches, words(REPEATED));
-        options.judged = repeated(&command, &matches, words("splits layers_per_ipu"));
+        options.repeated = repeated(&command, &matches, REPEATED);
+        options.judged = repeated(&command, &matches, "splits layers_per_ipu");
         options.is_bare = is_bare(&options, &matches);
         options.results.plan |= options.is_bare;
         options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
@@ -75,12 +76,11 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
         let help = help.map_or(String::new(), |help| help.to_string().to_lowercase());
         name.contains('-') && name.split('-').all(|word| help.contains(word))
     };
-    let likeness = |long: &&str| (strsim::jaro_winkler(long, &name) * 1e6) as u64;
     let nearest = command
         .get_arguments()
         .filter(has_all_words)
         .filter_map(Arg::get_long)
-        .max_by_key(likeness);
+        .max_by_key(|long| (strsim::jaro_winkler(long, &name) * 1e6) as u64);
     if let (ErrorKind::UnknownArgument, Some(long)) = (error.kind(), nearest) {
         let suggested = ContextValue::String(format!("--{long}"));
         error.insert(ContextKind::SuggestedArg, suggested);
@@ -93,43 +93,40 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
-    let mut results =
-        words(ONE_IPU_RESULTS).chain(words("fit compare export_json export_markdown"));
-    !has_page && !results.any(|id| is_given(matches, id))
+    options.exports.export_html.as_deref() != Some(Path::new("-"))
+        && !words(ONE_IPU_RESULTS)
+            .chain(words("fit compare export_json export_markdown"))
+            .any(|id| is_given(matches, id))
 }
 
 /// Returns the arguments that gave any of the options `ids` (clap ids of options or groups), in a
 /// form that can be given again: one argument for each value of an option, such as `--pin=3=0`.
-fn repeated<'a>(
-    command: &clap::Command,
-    matches: &ArgMatches,
-    ids: impl Iterator<Item = &'a str>,
-) -> Vec<String> {
-    ids.flat_map(|id: &str| {
-        let group = command.get_groups().find(|group| *group.get_id() == id);
-        group.map_or_else(
-            || vec![id.to_owned()],
-            |group| group.get_args().map(ToString::to_string).collect(),
-        )
-    })
-    .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
-    .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
-    .flat_map(|option| {
-        let values = matches
-            .get_raw(option.get_id().as_str())
-            .into_iter()
-            .flatten()
-            .map(|word| word.to_string_lossy());
-        match option.get_long() {
-            None => values.map(|value| value.into_owned()).collect(),
-            Some(name) if option.get_action().takes_values() => {
-                values.map(|value| format!("--{name}={value}")).collect()
+fn repeated(command: &clap::Command, matches: &ArgMatches, ids: &'static str) -> Vec<String> {
+    words(ids)
+        .flat_map(|id| {
+            let group = command.get_groups().find(|group| *group.get_id() == id);
+            group.map_or_else(
+                || vec![id.to_owned()],
+                |group| group.get_args().map(ToString::to_string).collect(),
+            )
+        })
+        .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
+        .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
+        .flat_map(|option| {
+            let values = matches
+                .get_raw(option.get_id().as_str())
+                .into_iter()
+                .flatten()
+                .map(|word| word.to_string_lossy());
+            match option.get_long() {
+                None => values.map(|value| value.into_owned()).collect(),
+                Some(name) if option.get_action().takes_values() => {
+                    values.map(|value| format!("--{name}={value}")).collect()
+                }
+                Some(name) => vec![format!("--{name}")],
             }
-            Some(name) => vec![format!("--{name}")],
-        }
-    })
-    .collect()
+        })
+        .collect()
 }
 
 #[cfg(test)]

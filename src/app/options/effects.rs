@@ -8,7 +8,6 @@
 use crate::wording::joined;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Command};
-use thiserror::Error;
 
 /// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
 /// conflicts with them. Separated by spaces.
@@ -63,8 +62,8 @@ pub struct Effect {
     /// The options of the group, which affect only some results. Each would be ignored unless an
     /// option that requests these results ([`on`](Self::on)) is given too.
     pub options: Vec<String>,
-    /// The options that request the affected results. At least one of them must be given with any
-    /// of [`options`](Self::options).
+    /// The options that request the results which [`options`](Self::options) affect. At least one
+    /// of them must be given with any of `options`.
     pub on: Vec<&'static str>,
 }
 
@@ -94,13 +93,13 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The error that an option affects none of the requested results, so that it would be ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
+/// An option that affects none of the requested results, so that it would be ignored.
+#[derive(Debug, Clone)]
 pub struct NoEffect {
     /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
-    /// The options that request the results that `option` affects, as a list for the message.
+    /// The options that request the results which `option` affects, in words, such as `--solve or
+    /// --plan`.
     pub on: String,
     /// Whether the original tool, the Python program before popliner, would have accepted the
     /// command line.
@@ -120,19 +119,19 @@ impl NoEffect {
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };
-        let (option, on) = Effect::all(command).into_iter().find_map(|effect| {
-            let is_idle = !effect.on.iter().any(|id| is_given(id));
-            let option = effect
-                .options
-                .into_iter()
-                .find(|id| is_idle && is_given(id))?;
-            Some((option, effect.on))
-        })?;
-        let mut ids = command.get_arguments().map(|arg| arg.get_id().as_str());
+        let (option, on) = Effect::all(command)
+            .into_iter()
+            .filter(|effect| !effect.on.iter().any(|id| is_given(id)))
+            .find_map(|Effect { options, on }| {
+                Some((options.into_iter().find(|id| is_given(id))?, on))
+            })?;
         Some(Self {
             option: listed(&[option], "or"),
             on: listed(&on, "or"),
-            is_original: ids.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
+            is_original: command
+                .get_arguments()
+                .map(|arg| arg.get_id().as_str())
+                .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
         })
     }
 }
@@ -156,8 +155,10 @@ pub fn help(command: &Command) -> String {
 /// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
 /// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    let written = |id: &str| format!("--{}", id.replace('_', "-"));
-    let options: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
+    let options: Vec<String> = ids
+        .iter()
+        .map(|id| format!("--{}", id.as_ref().replace('_', "-")))
+        .collect();
     joined(&options, last)
 }
 

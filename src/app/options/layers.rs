@@ -1,7 +1,7 @@
 //! Defines the options about the files to read, and about the layers of the model.
 
 use super::effects::ON_SPLITS;
-use super::values::{OrAuto, ShortHelp};
+use super::values::ShortHelp;
 use crate::message::BadValue;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerRegexes, LayerSource, OutOn,
@@ -61,7 +61,7 @@ pub struct LayerArgs {
     /// model as well as its modules do, otherwise the modules
     #[arg(long, value_name = "REGEX", value_parser = regex_or_auto,
           short_help = "A regex for layers, or auto for modules")]
-    pub layer_name_regex: Option<OrAuto<Regex>>,
+    pub layer_name_regex: Option<LayerSource>,
 
     /// Regex for the inputs of operations that belong to the first layer
     #[arg(long, value_name = "REGEX", default_value = DEFAULT_INPUTS_REGEX,
@@ -92,12 +92,13 @@ pub struct LayerArgs {
 impl LayerArgs {
     /// Returns the regexes that the user gave, to be saved with the model.
     pub fn regexes(&self) -> LayerRegexes {
-        let is_own = |regex: &&Regex| regex.as_str() != DEFAULT_INPUTS_REGEX;
-        let pattern = |regex: &Regex| regex.as_str().to_string();
-        let names = self.layer_name_regex.as_ref();
         LayerRegexes {
-            names: names.map(|regex| regex.as_ref().map_or_else(|| AUTO.into(), pattern)),
-            inputs: Some(&self.inputs_regex_layer_0).filter(is_own).map(pattern),
+            names: self.layer_name_regex.as_ref().map(|source| match source {
+                LayerSource::Regex(regex) => regex.to_string(),
+                _ => AUTO.to_owned(),
+            }),
+            inputs: Some(self.inputs_regex_layer_0.to_string())
+                .filter(|regex| regex != DEFAULT_INPUTS_REGEX),
         }
     }
 
@@ -133,12 +134,10 @@ impl LayerArgs {
     /// (`Rules::Classic`), the default is its regex.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
-            source: match (&self.layer_name_regex, rules) {
-                (Some(Some(regex)), _) => LayerSource::Regex(regex.clone()),
-                (None, Rules::Classic) => LayerSource::Original,
-                (Some(None), _) => LayerSource::Modules,
-                (None, Rules::Full) => LayerSource::Best,
-            },
+            source: self.layer_name_regex.clone().unwrap_or(match rules {
+                Rules::Classic => LayerSource::Original,
+                Rules::Full => LayerSource::Best,
+            }),
             inputs_regex: self.inputs_regex_layer_0.clone(),
             order: self.layer_order,
             separator: match rules {
@@ -152,11 +151,11 @@ impl LayerArgs {
 /// The value of `--layer-name-regex` that takes the model's modules as layers.
 const AUTO: &str = "auto";
 
-/// Parses the value of `--layer-name-regex`: `auto`, for which the result is `None`, or a regex.
-fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
+/// Parses the value of `--layer-name-regex`: `auto` or a regex.
+fn regex_or_auto(value: &str) -> Result<LayerSource, BadValue> {
     match value {
-        AUTO => Ok(None),
-        pattern => parse_regex(pattern).map(Some),
+        AUTO => Ok(LayerSource::Modules),
+        pattern => parse_regex(pattern).map(LayerSource::Regex),
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Options {
     #[command(flatten)]
     pub exports: ExportArgs,
 
-    /// Name of the model in your code, which the names of modules in the profile are below
+    /// Name of the model in your code, which configurations put before the names of its modules
     #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
           group = effects::ON_EMIT, help_heading = "Names for --emit")]
     pub module_root: String,
@@ -143,15 +143,15 @@ impl Options {
     /// model is read.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
-        let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
+        let (pipeline, time, search) = (&self.pipeline, &self.time, &self.search);
+        let detail = self.detail();
         // Readers of an exported page can try other splits, except after the greedy search, which
         // evaluates only the split that it finds.
-        let what_if =
-            detail == Detail::Page && self.wants_split() && self.search.solver == Solver::Ilp;
+        let what_if = detail == Detail::Page && self.wants_split() && search.solver == Solver::Ilp;
         Request {
             options: SearchOptions {
                 reserve: self.limits.reserve,
-                solver: self.search.solver,
+                solver: search.solver,
                 pipeline: PipelineOptions {
                     schedule: pipeline.schedule,
                     recompute: pipeline.recompute,
@@ -181,8 +181,8 @@ impl Options {
             placement: self.layers.placement(),
             memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
             ipus: self.limits.num_ipus,
-            goal: self.search.objective,
-            constraints: self.search.constraints(),
+            goal: search.objective,
+            constraints: [&search.pin[..], &search.together, &search.cut_before].concat(),
             judged: self.results.judged().cloned(),
             only_size: None,
             detail,

@@ -48,15 +48,16 @@ pub struct ResultArgs {
     pub explain: bool,
 
     /// Judge this split and compare it with the best one. Give the first layer of each stage
-    /// but stage 0, such as 3,10,17, also as modules (model.encoder.layer[3]) or operations, or as
-    /// configurations list them; write a comma in a name as '\,'
+    /// but stage 0, such as 3,10,17: the names of layers, modules (model.encoder.layer[3]) or
+    /// operations, or a list from a configuration file; write a comma in a name as '\,'
     #[arg(long, value_name = "LAYER,...", value_parser = JudgedSplit::first_layers)]
     pub splits: Option<JudgedSplit>,
 
     /// Judge the split with these numbers of layers on the IPUs, such as 3,7,7,7 or [3 7 -1 -1],
-    /// and compare it with the best one. A 0 at the start is an IPU with only In, a 0 at the end
-    /// an IPU with only Out; -1 is an even share of the remaining layers. Also a list that has the
-    /// IPU of each layer, such as [0,0,1,1], or the path of a JSON file with layers_per_ipu
+    /// and compare it with the best one. -1 is an even share of the remaining layers. A 0 at the
+    /// start is an IPU that runs only In, the operations before the layers, and a 0 at the end an
+    /// IPU that runs only Out, the operations after them. Also a list that has the IPU of each
+    /// layer, such as [0,0,1,1], or the path of a JSON file with layers_per_ipu
     #[arg(
         long,
         value_name = "COUNTS",

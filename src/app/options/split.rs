@@ -11,6 +11,7 @@ use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Rules;
 use crate::search::{IpuCount, Reserve, Solver};
 use crate::solve::Goal;
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, value_parser};
 
 /// Options that limit the IPUs and the memory of a stage.
@@ -69,30 +70,14 @@ pub struct SearchArgs {
     pub together: Vec<LayerConstraint>,
 
     /// Begin a stage with this layer
-    #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
-    pub cut_before: Vec<String>,
+    #[arg(long, value_name = "LAYER", group = ON_SPLITS,
+          value_parser = StringValueParser::new().map(LayerConstraint::CutBefore))]
+    pub cut_before: Vec<LayerConstraint>,
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
     #[arg(long, value_name = "SOLVER", default_value = "ilp", group = ON_SPLITS)]
     pub solver: Solver,
-}
-
-impl SearchArgs {
-    /// Returns the constraints on the split from `--pin`, `--together` and `--cut-before`.
-    pub fn constraints(&self) -> Vec<LayerConstraint> {
-        self.pin
-            .iter()
-            .chain(&self.together)
-            .cloned()
-            .chain(
-                self.cut_before
-                    .iter()
-                    .cloned()
-                    .map(LayerConstraint::CutBefore),
-            )
-            .collect()
-    }
 }
 
 /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
@@ -132,8 +117,8 @@ pub struct PipelineArgs {
     pub optimizer_state: OrAuto<StatePlace>,
 
     /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may be
-    /// given several times, is a profile of the same model with another one: a folder, a profile.pop,
-    /// or a saved model. Each stage then has the proportion that is best for it
+    /// given several times, is a profile of the same model with another proportion: a folder, a
+    /// profile.pop, or a saved model. Each stage then has the proportion that is best for it
     #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion, group = ON_SPLITS)]
     pub amp: Vec<OfProfile<f64>>,
 }
@@ -143,9 +128,9 @@ impl PipelineArgs {
     /// compiled. The first entry is for the argument PROFILE. Empty if the user gave no
     /// proportions.
     pub fn proportions(&self) -> Vec<f64> {
-        let (own, others): (Vec<_>, Vec<_>) =
-            self.amp.iter().partition(|own| own.profile.is_none());
-        own.into_iter().chain(others).map(|own| own.value).collect()
+        let mut all = self.amp.clone();
+        all.sort_by_key(|own| own.profile.is_some());
+        all.into_iter().map(|own| own.value).collect()
     }
 }
 
@@ -159,15 +144,15 @@ pub struct TimeArgs {
           group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
-    /// Samples in a micro-batch of the profile, for samples a second. SIZE=PROFILE, which may be given
-    /// several times, is a profile of the same model with another size: a folder, a profile.pop, or
-    /// a saved model. The answer then has the size with the most samples a second that fits, with as
-    /// many samples in a step
+    /// Samples in a micro-batch of the profile, from which popliner computes samples a second.
+    /// SIZE=PROFILE, which may be given several times, is a profile of the same model with another
+    /// size: a folder, a profile.pop, or a saved model. The answer then has the size that fits with
+    /// the most samples a second; a step has the same number of samples with each size
     #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
     pub micro_batch: Vec<OfProfile<u64>>,
 
-    /// How many replicas of the pipeline run side by side, each on its part of the IPUs: for
-    /// samples a second, and to shard the optimizer state
+    /// How many replicas of the pipeline run side by side, each on its part of the IPUs. Samples a
+    /// second are those of all replicas, and sharded optimizer state is divided among them
     #[arg(long, value_name = "R", default_value = "1",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_SPLITS)]
     pub replicas: u64,
@@ -186,7 +171,9 @@ pub struct TimeArgs {
 impl TimeArgs {
     /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
     pub fn own_micro_batch(&self) -> Option<u64> {
-        let own = self.micro_batch.iter().find(|size| size.profile.is_none());
-        own.map(|own| own.value)
+        self.micro_batch
+            .iter()
+            .find(|size| size.profile.is_none())
+            .map(|own| own.value)
     }
 }

@@ -70,7 +70,7 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 
 /// A setting of a compilation, such as a micro-batch size, and the profile that was recorded with
 /// it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct OfProfile<T> {
     /// Value of the setting, such as the samples in a micro-batch.
     pub value: T,
@@ -133,13 +133,10 @@ pub type OrAuto<T> = Option<T>;
 /// Returns a parser that accepts `auto`, with the result `None`, and all values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
-    let values = PossibleValuesParser::new(
-        [auto]
-            .into_iter()
-            .chain(T::value_variants().iter().filter_map(T::to_possible_value)),
-    );
+    let values = T::value_variants().iter().filter_map(T::to_possible_value);
     // The parser has accepted only `auto` and the values of `T`, so an error here means `auto`.
-    values.map(|value| T::from_str(&value, false).ok())
+    PossibleValuesParser::new([auto].into_iter().chain(values))
+        .map(|value| T::from_str(&value, false).ok())
 }
 
 #[cfg(test)]
