@@ -74,11 +74,13 @@ pub struct Refusal {
     /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds its
     /// limit.
     pub most_over: Option<OverLimit>,
-    /// Changes of the model that would free memory in `most_over`. No profile can show whether
-    /// they are enough.
+    /// Changes of the model that would free memory in the stage `most_over`, which exceeds its
+    /// limit most. No profile can show whether these changes are enough.
     pub advice: Vec<Advice>,
-    /// At most 3 sums of variables that are live on the fullest tile of `most_over`, at its peak,
-    /// the largest first; empty if names of variables are unavailable, such as in a saved model.
+    /// The largest variables that are live at the peak of the fullest tile of the stage
+    /// `most_over`. Variables of one category whose names differ only in numbers are one entry;
+    /// there are at most 3 entries, most bytes first. Empty if names of variables are unavailable,
+    /// such as in a saved model.
     pub largest_variables: Vec<VariableSum>,
 }
 

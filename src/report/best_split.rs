@@ -163,8 +163,9 @@ impl Inputs<'_> {
         claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
-    /// Describes the best split of `claim`, which answers a request with some options changed. The
-    /// field `change`, which compares the peak with that of the report's split, stays 0.
+    /// Describes the best split that `claim` found for the user's request with some options
+    /// changed. The field `change` stays 0, since the peak is not compared with that of the
+    /// report's own split.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -215,8 +216,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split of `claim`, which answers a request with some options changed. Sets
-    /// `change`: how many bytes its peak is above the peak of the report's split.
+    /// Describes the best split that `claim` found for the user's request with some options
+    /// changed. The field `change` is the number of bytes by which the peak of this split is above
+    /// the peak of the report's own split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);

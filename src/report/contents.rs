@@ -149,8 +149,8 @@ impl Report {
         self.fit.as_ref()?.comparison.as_ref()
     }
 
-    /// Returns true if the report may say that a split or a compilation fits; false if a
-    /// contradiction in the profile was refused because it could change the verdict.
+    /// Returns whether the report may say that a split or a compilation fits. It may not if the
+    /// profile contradicts itself so much that the verdict could change.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }

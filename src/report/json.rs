@@ -12,7 +12,8 @@ use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
 /// One pipeline stage in the JSON output of `--solve`. The fields have the names that the original
-/// tool gave them, so that programs that read its output still work; some kinds of memory are new.
+/// Python tool gave them, so that programs that read its output still work; some kinds of memory
+/// are new.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -34,7 +35,7 @@ struct StageBytes {
 }
 
 /// Writes the JSON form of `--solve`: an array with one object for each stage of the split, with
-/// the fields of the original tool.
+/// the fields of the original Python tool.
 ///
 /// # Errors
 /// When `out` cannot be written to.

@@ -68,12 +68,12 @@ pub struct Peak {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
-    /// The name of the layer whose operations run at the steps of the band; `"Out"` after the
-    /// layers; `null` before the layers, and in the classic model for operations without a layer.
+    /// The name of the layer that runs at these liveness steps; `"Out"` after the last layer;
+    /// `null` before the first layer, and in the classic model for operations without a layer.
     pub layer: Option<String>,
-    /// The first liveness step of the layer's band.
+    /// The first of the consecutive liveness steps that run this layer.
     pub from: u32,
-    /// The last liveness step of the layer's band, inclusive.
+    /// The last of the consecutive liveness steps that run this layer, inclusive.
     pub to: u32,
 }
 
@@ -91,8 +91,9 @@ pub struct PeakVariables {
     pub bytes: u64,
     /// Bytes of the live variables by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
-    /// At most 20 sums of live variables, the largest first. Only the 5,000 largest variables are
-    /// part of sums.
+    /// The largest live variables, most bytes first. Variables of one category whose names differ
+    /// only in numbers are one entry; there are at most 20 entries, from the 5,000 largest
+    /// variables.
     pub largest: Vec<VariableSum>,
 }
 
@@ -102,10 +103,11 @@ pub struct PeakVariables {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableSum {
-    /// The name, the category, the bytes and the layers of the variable or of the whole sum.
+    /// The name, the category, the bytes and the layers of the variable, or of all variables that
+    /// this entry adds up.
     #[serde(flatten)]
     pub variable: LiveVariable,
-    /// Number of variables that the sum joins, at least 1.
+    /// Number of variables that this entry adds up, at least 1.
     pub count: u64,
 }
 
@@ -211,7 +213,7 @@ pub struct LayerAtSteps {
     pub bytes: Vec<u64>,
 }
 
-/// A lowered variable of a tile, and when it is live, by the steps that an HTML page draws.
+/// A lowered variable of a tile, and the steps drawn by an HTML page at which the variable is live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {

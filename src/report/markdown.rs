@@ -24,7 +24,7 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // The heading of the document already has the verdict.
+            // Markdown has no verdict here, since the heading of the document already has it.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, &line))

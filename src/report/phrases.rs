@@ -47,8 +47,9 @@ pub enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// The character before and after each phrase in a formatted text. JSON escapes this character, so
-/// the mark cannot occur inside a phrase.
+/// The character around each value, such as a number or a name, that `format!` puts into a
+/// sentence. The value is written as JSON, which escapes this character, so the character always
+/// ends a value.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
@@ -82,7 +83,8 @@ pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
-/// Makes a phrase from text that a user can type, such as a command-line option.
+/// Marks text that a user can type, such as a command-line option, so that each form of output can
+/// escape it in its own way.
 pub fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
@@ -150,8 +152,8 @@ pub fn in_parentheses(change: i64) -> String {
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Returns a warning if a tile has `bytes` of more than 98 % of its `limit` and still fits. Code
-/// for exchange between IPUs, which a profile of one IPU lacks, may then not fit in the rest.
+/// Returns a warning if a tile with `bytes` bytes fits, but has more than 98 % of its `limit`. The
+/// rest may be too little for the code of exchanges between IPUs, which a profile of one IPU lacks.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

@@ -45,8 +45,8 @@ pub struct PipelineFacts {
     /// together than the report's pipeline; `null` if they are not faster, or if the user gave the
     /// number of replicas.
     pub with_replicas: Option<BestSplit>,
-    /// Bytes of gradients, over all tiles, that the replicas of `with_replicas` exchange in each
-    /// step; `null` if `with_replicas` is `null`.
+    /// Bytes of gradients, over all tiles, that replicas would exchange in each step if the
+    /// pipeline of `with_replicas` ran; `null` if `with_replicas` is `null`.
     pub gradient_bytes: Option<u64>,
 }
 
@@ -83,8 +83,8 @@ impl PipelineFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
-    /// Number of forward pipeline stages that run after this stage, including Out if it runs on the
-    /// first IPU. 0 without a pipeline.
+    /// Number of forward pipeline stages that run after this stage; 0 without a pipeline. If Out
+    /// (the operations after the last layer) runs on the first IPU, Out is one of these stages.
     pub depth: u32,
     /// Number of copies of each stashed activation that the stage keeps, besides the activation
     /// itself.
@@ -110,7 +110,8 @@ pub struct StageUpdate {
     /// once into landing pads (buffers for loaded tensors).
     pub bytes: u64,
     /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded at a
-    /// time into a landing pad (a buffer for a loaded tensor). The compiler may manage with so few.
+    /// time into a landing pad (a buffer for a loaded tensor). The compiler may need only these
+    /// bytes.
     pub at_least: u64,
     /// Bytes on the fullest tile of the stage in the forward and backward passes, for comparison
     /// with the update.
@@ -118,8 +119,8 @@ pub struct StageUpdate {
     /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
     /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
     pub taken: u64,
-    /// The names of the weights that are updated at that moment; weights without a name are left
-    /// out.
+    /// The names of the weights whose update needs the most bytes on `tile`; weights without a name
+    /// are left out.
     pub weights: Vec<String>,
     /// Whether the update needs more bytes than the forward and backward passes, each on its
     /// fullest tile. If so, the stage's peak is in the update.
@@ -153,9 +154,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns how often the layers on both sides of a cut run in one forward pass: the highest
-    /// number of all cuts of the split, at least 1. Above 1, layers run several times and the IPUs
-    /// take turns.
+    /// Returns how often the layers on both sides of a cut of the split run in one forward pass, at
+    /// least 1; if cuts differ, the highest number. Above 1, the IPUs take turns.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
         self.placement

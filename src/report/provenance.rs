@@ -79,7 +79,8 @@ pub struct BuildOption {
 }
 
 impl Files {
-    /// Returns the paths of a profile and of its debug contexts. `saved_model` is false.
+    /// Returns the paths of a profile and of its debug contexts, for a run that reads no saved
+    /// model.
     pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
         Self {
             profile: profile.to_string_lossy().into_owned(),

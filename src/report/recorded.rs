@@ -112,8 +112,8 @@ pub struct TileVariables {
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
-/// A name, a category and whether always live, which variables on several tiles have in common, so
-/// that the report states them only once.
+/// The name, the category and the liveness of variables. Variables on many tiles have these in
+/// common, and the report has them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {

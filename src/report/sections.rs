@@ -17,7 +17,7 @@ pub struct Section {
     pub id: &'static str,
     /// The heading that people see above the section.
     pub title: &'static str,
-    /// The part of a terminal's output that contains the section, since a run prints the parts at
+    /// The part of a terminal's output that contains the section. A run prints the parts at
     /// different times.
     pub part: ScreenPart,
     forms: &'static [Form],
@@ -31,8 +31,8 @@ pub enum ScreenPart {
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
-    /// The sentences that state the result: the split of the model or, with `--fit`, what its
-    /// compilation needs.
+    /// The sentences about the split of the model, such as its pipeline and the time of a step, or,
+    /// with `--fit`, the comparison of the compilation with its prediction.
     Answer,
     /// The sentences that prove that the split is the best, or list what the search for the plan
     /// tried. A run prints this part only on request.
@@ -53,8 +53,7 @@ pub enum ScreenPart {
     /// The sentence that says how much of the recorded memory the memory model explains. A run
     /// prints this sentence last.
     Coverage,
-    /// The part of sections that a terminal does not show; documents, such as Markdown, show these
-    /// sections.
+    /// The sections that a terminal does not show, but documents, such as Markdown, do.
     Document,
 }
 
@@ -142,7 +141,8 @@ pub struct SectionData {
     id: &'static str,
     /// The heading that people see above the section.
     title: &'static str,
-    /// The content of the section, in order: sentences in phrases, and tables.
+    /// The content of the section, in order: tables, and sentences, each as a list of fixed texts
+    /// and values.
     blocks: Vec<Block>,
 }
 
@@ -183,9 +183,8 @@ pub fn blocks(
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
-    /// Whether the model fits (`None` if the report has no verdict), and a sentence about the
-    /// verdict. Markdown leaves the block out, since its heading already says whether the model
-    /// fits.
+    /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
+    /// Markdown has no such block, since its heading already says whether the model fits.
     Verdict(Option<bool>, Option<Sentence>),
     /// A sentence on a line of its own, such as an item of a list.
     Line(Sentence),

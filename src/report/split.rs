@@ -165,7 +165,7 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
-    /// The name of the moved layer; two names if In and Out are one position.
+    /// The name of the moved layer, as a list with one entry.
     pub layers: LayerNames,
     /// The index of the stage that the layer moves to.
     pub to_stage: u32,

@@ -27,7 +27,8 @@ pub struct StepFacts {
     pub cycles: u64,
     /// Cycles by which one more micro-batch lengthens the step while the pipeline is full.
     pub steady_cycles: u64,
-    /// Cycles of the step in which the pipeline fills and drains, so that stages are idle.
+    /// Cycles of the part of the step in which the pipeline fills and drains, so that some stages
+    /// are idle.
     pub ramp_cycles: u64,
     /// Cycles of the weight update. They include loading and storing optimizer state if the
     /// streaming bandwidth is given.

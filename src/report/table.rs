@@ -54,7 +54,8 @@ pub struct Column {
 /// People read all forms except CSV, which programs read.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
-    /// Show the column in every form, whatever its values are.
+    /// Show the column in every form of output (terminal, Markdown, HTML page and CSV), whatever
+    /// its values are.
     Always,
     /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
     /// compute its values from other columns.
@@ -88,7 +89,7 @@ pub enum Form {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The cells of the column are short texts of PopLiner.
+    /// The cells of the column are short texts, such as `yes` or the name of a schedule.
     Text,
     /// The cells of the column are names from a file, which can be long.
     Name,
@@ -142,7 +143,8 @@ pub enum Cell {
     Layers(LayerNames),
     /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
     Stages(Vec<LayerNames>),
-    /// A number of bytes and the limit or whole that it is a part of, shown in per cent.
+    /// Bytes, and the bytes that count as the whole, such as the limit of a tile; shown in per
+    /// cent.
     Share(u64, u64),
 }
 

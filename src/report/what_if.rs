@@ -45,8 +45,8 @@ pub struct WhatIf {
     pub arguments: Vec<String>,
 }
 
-/// The bytes and cycles of one profile, from which an HTML page computes the stages that are
-/// compiled like this profile.
+/// The bytes and cycles of one profile, from which an HTML page computes the stages that have the
+/// available memory proportion of this profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileNumbers {
@@ -125,7 +125,8 @@ impl WhatIf {
     /// then those near the cuts of the report's split (`split`) and of the best splits, then those
     /// near `split` only. Returns `None` if even the cuts `split` need more entries.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// The largest distance, in positions, of a chosen boundary from the nearest cut.
+        /// The largest distance, in positions of the layer order, between a boundary and the
+        /// nearest cut of the splits that the HTML page must be able to show.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -144,8 +145,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets the boundaries, at which a stage may begin or end, and the bytes of each profile for
-    /// them. Drops the best splits that have a cut elsewhere.
+    /// Sets the boundaries, at which a stage may begin or end, and the bytes of stages between them
+    /// (`profiles`). Drops each best split (`best`) that has a cut at another position.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
             best.cuts
@@ -248,9 +249,9 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Collects the best splits, the constraints and the number of stages that the reader of an
-    /// HTML page can try. The boundaries and the bytes of other splits stay empty. `costs` has the
-    /// bytes of ranges of layers.
+    /// Collects the best splits, the constraints and the highest number of stages for an HTML page
+    /// whose reader moves cuts. `boundaries` and `profiles` stay empty. `costs` has the bytes of
+    /// ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
         let max_stages = best
@@ -307,8 +308,8 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Makes numbers by which a stage needs 10 bytes for In, 11 for the first layer, 12 for the
-    /// next, and so on, and 100 bytes for each stage after it.
+    /// Makes bytes of stages for tests: a stage has 10 bytes for In (position 0), 11 for the first
+    /// layer, 12 for the next, and so on, and 100 bytes for each stage after it.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -343,9 +344,9 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A stage from boundary 0 to 1 has an entry for 1 and for 2 stages after it, a stage
-            // from 0 to 2 for 1, and a stage from 0 to 3 for 0. Then come two entries of stages
-            // from 1, and one from 2.
+            // A stage between boundaries 0 and 1 has two numbers of bytes, for 1 and for 2 stages
+            // after it. A stage between 0 and 2, or between 0 and 3, has one. Then come two numbers
+            // for stages that begin at boundary 1, and one for the stage that begins at 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -375,8 +376,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // The boundaries at and beside the cuts of the best split (20) and of the report's split
-        // (10) stay.
+        // The cuts of the best split (position 20) and of the report's split (position 10) are kept
+        // as boundaries, and so are the positions beside them.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -389,7 +390,7 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // If there are too many numbers with the cuts of the best split, only the cuts of the
+        // Four numbers of bytes are too few for the cuts of both splits, so only the cuts of the
         // report's split are kept.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));

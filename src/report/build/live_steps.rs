@@ -24,8 +24,8 @@ const LARGEST_OF_LAYER: usize = 10;
 /// Upper bound on the fullest tiles of stages that an HTML page lists besides the model's fullest
 /// tile.
 const MAX_OTHERS: usize = 15;
-/// How many tiles an HTML page lists besides the model's fullest tile, if the fullest tiles of
-/// stages are fewer than this. The next fullest tiles of the model are then added.
+/// Lower bound on the tiles that an HTML page lists besides the model's fullest tile. If the
+/// fullest tiles of stages are fewer, the next fullest tiles of the model are listed, too.
 const MIN_OTHERS: usize = 3;
 /// Upper bound on the numbers of live bytes by layer in an HTML page (tiles times layers times
 /// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
@@ -90,9 +90,10 @@ impl<'a> ChosenSteps<'a> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
-    /// Returns the live bytes of each listed tile at the drawn steps, by variable, category and
-    /// layer. `lookup` has the categories of variables and the programs of steps; `names` has the
-    /// names of the variables that [`listed`](Self::listed) returns.
+    /// Returns the live bytes of each tile that the HTML page lists, at each step that the page
+    /// draws, by variable, category and layer. `lookup` has the categories of variables and the
+    /// programs of steps; `names` has the names of the variables that [`listed`](Self::listed)
+    /// returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
@@ -267,8 +268,8 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables have a share of the list of their own, since they would
-                // otherwise displace the variables that are live only at some steps.
+                // Always-live variables are counted separately: they are live at each drawn step,
+                // and would displace the variables that are live only at some steps.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans

@@ -130,10 +130,10 @@ impl Report {
 }
 
 impl Report {
-    /// Replaces the stages that are compiled like another profile, with another available memory
-    /// proportion. `other` is the report on that profile and the same split, and `is_own` returns
-    /// whether the stage with an index is compiled like it. A replaced stage keeps its proportion,
-    /// and gets all other data from `other`.
+    /// Replaces the stages that are compiled with the available memory proportion of another
+    /// profile by the stages of `other`, the report on that profile and the same split. `is_own`
+    /// returns whether the stage with a given index is one of them. A replaced stage keeps its
+    /// `amp`.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
         let others = other.split.into_iter().flat_map(|split| split.stages);

@@ -18,7 +18,7 @@ pub enum FitComparisonError {
     )]
     NoSplit,
     /// The report that should predict the stages has a split without stages, since its search found
-    /// none.
+    /// no split.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]

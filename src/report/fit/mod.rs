@@ -122,8 +122,9 @@ pub struct RecordedTileFacts {
     pub parts: TileParts,
 }
 
-/// Bytes of the variables of an IPU that only a pipeline has, which their names show, summed over
-/// tiles. All such variables count, even if they are never live at the same time.
+/// Bytes of the variables of an IPU that exist only in a pipeline, such as stashed tensors, summed
+/// over tiles. Their names show their purpose. Variables that are never live at the same time all
+/// count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
@@ -167,7 +168,7 @@ pub struct FitComparison {
     pub profile: String,
     /// How each predicted stage was matched with an IPU.
     pub matched_by: MatchedBy,
-    /// Whether the model fits by the prediction, which the compilation confirms or not.
+    /// Whether the model fits according to the prediction.
     pub predicted_fits: bool,
     /// The number of pipeline stages in the prediction.
     pub predicted_stages: u32,
@@ -175,7 +176,8 @@ pub struct FitComparison {
     /// none. With other cuts, the differences of the stages say nothing about the prediction.
     pub cut_elsewhere: Option<CutElsewhere>,
     /// The fewest bytes of `--reserve` with which the prediction would have been high enough for
-    /// every stage; `null` if the cuts differ, or if a profile contradicts itself.
+    /// every stage; `null` if the compilation was cut at other layers than predicted, or if a
+    /// profile contradicts itself.
     pub reserve: Option<u64>,
     /// The comparison of each predicted stage that was matched with an IPU, in the order of the
     /// stages.
@@ -230,10 +232,10 @@ pub struct StageComparison {
     /// Recorded bytes that stay free below the limit on the IPU's fullest tile; below 0 if the
     /// limit is exceeded.
     pub free: i64,
-    /// The predicted bytes on the fullest tile by kind of contents. In both `predicted_parts` and
-    /// `recorded_parts`, variables include the stash and the accumulators if the compilation has no
-    /// names of variables, and include the accumulators also if the profile of one IPU already had
-    /// them.
+    /// The predicted bytes on the fullest tile by kind of contents. If the recorded compilation has
+    /// no names of variables, `predicted_parts` and `recorded_parts` count the stash and the
+    /// accumulators as variables. They also count accumulators as variables if the profile from
+    /// which the stages were predicted has accumulators.
     pub predicted_parts: TileParts,
     /// The recorded bytes on the fullest tile of the IPU by kind of contents, such as variables or
     /// code.

@@ -74,8 +74,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
-    // A tile cannot have more memory than the target has. If the model needs more, this sentence is
-    // left out: the verdict already gives the bytes over the limit.
+    // A tile cannot have more memory than the target has. If the model needs more, `--mem-per-tile`
+    // is not proposed: the verdict already gives the bytes over the limit.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target
@@ -98,8 +98,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// From how many layers that use one weight popliner proposes to pass the weight on as an
-/// activation. The usual tie of an embedding and a head has only two.
+/// If at least this number of layers use one weight, popliner proposes to pass the weight on as an
+/// activation. A tie of an embedding and a head, the usual one, has only two.
 const MANY: usize = 3;
 
 /// Returns the sentence that a weight of many layers can stay on one IPU if the model reads the
