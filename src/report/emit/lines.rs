@@ -13,7 +13,7 @@ pub const STAGE: &str = "\0stage\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. A line without conditions belongs to every split.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// Text and names of values in turn, beginning with text. A value is `stage` (the index of the
@@ -85,14 +85,14 @@ impl<'a> Lines<'a> {
 
     /// Adds a line that the configuration has for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
-        self.push(text.as_ref(), None, None, None);
+        self.push(text.as_ref());
     }
 
     /// Adds a line that the configuration has for every split. [`STAGE`] in `text` stands for the
     /// index of the stage that contains `position`, a position of the layer order (In, a layer or
     /// Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
-        self.push(text.as_ref(), Some(position), None, None);
+        self.push(text.as_ref()).position = Some(position);
     }
 
     /// Adds a line of configuration that belongs only to splits in which a stage other than the
@@ -102,7 +102,8 @@ impl<'a> Lines<'a> {
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
-            self.push(text.as_ref(), Some(position), Some(begins), None);
+            let line = self.push(text.as_ref());
+            (line.position, line.begins) = (Some(position), Some(begins));
         }
     }
 
@@ -118,24 +119,13 @@ impl<'a> Lines<'a> {
             .collect();
         for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
             if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
-                let range = (first, last) != (*from, *to) || most_stages.is_none();
-                self.push(
-                    line,
-                    None,
-                    None,
-                    range.then_some((*from as u32, *to as u32)),
-                );
+                let is_part = (first, last) != (*from, *to);
+                self.push(line).stages = is_part.then_some((*from as u32, *to as u32));
             }
         }
     }
 
-    fn push(
-        &mut self,
-        text: &str,
-        position: Option<u32>,
-        begins: Option<bool>,
-        stages: Option<(u32, u32)>,
-    ) {
+    fn push(&mut self, text: &str) -> &mut Line {
         let mut text: Vec<String> = text
             .split('\0')
             .map(|piece| match self.mark {
@@ -149,18 +139,18 @@ impl<'a> Lines<'a> {
             .skip(1)
             .step_by(2)
             .any(|slot| ["counts", "numbers", "lists"].contains(&slot.as_str()));
+        let place = self.all.len();
         self.all.push(Line {
             text,
-            position,
-            begins,
-            stages,
             note: self.mark == Some(""),
             items: if has_list {
                 self.items.clone()
             } else {
                 Vec::new()
             },
+            ..Line::default()
         });
+        &mut self.all[place]
     }
 }
 

@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
         let report = report();
-        let source = FormSource::of(&report, MODEL).unwrap();
+        let source = FormSource::of(&report, MODEL, None).unwrap();
         let forms = EmitForm::value_variants()
             .iter()
             .map(|form| form.template());
