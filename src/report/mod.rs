@@ -15,6 +15,16 @@
 //! The version of the report format grows when a field is removed or changes its meaning. Fields
 //! and whole sections may be added without a new version, so readers must ignore unknown fields.
 
+/// Declares types of a report. All of them can be compared, written as JSON and read again; tests
+/// derive the JSON schema from them. (`cargo fmt` leaves declarations in braces as they are.)
+macro_rules! facts {
+    ($($item:item)*) => {$(
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        $item
+    )*};
+}
+
 mod answer;
 mod best_split;
 mod breakdown;
