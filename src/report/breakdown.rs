@@ -20,7 +20,7 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
+    table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
         let has_no_variables = is_classic && layer == NO_LAYER;
@@ -37,12 +37,8 @@ pub fn operations(
         "Counts in" Layers (places(placement, index)),
         "By" Text (placed.map(|operation| operation.reason.to_string())),
         "Pass" Text (operation.pass.to_string()),
-    });
-    if is_classic {
-        table.without(&["Counts in", "By", "Pass"])
-    } else {
-        table
-    }
+    })
+    .kept(|column, _| !is_classic || !["Counts in", "By", "Pass"].contains(&&*column.name))
 }
 
 /// Returns the names of the positions (In, the layers, Out) that an operation is assigned to,

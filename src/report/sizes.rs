@@ -40,13 +40,16 @@ impl Inputs<'_> {
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
 /// that does not, and the size to record next. Returns `None` if there is only one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
-    let sizes = || {
-        let sizes = report.sizes.iter();
-        sizes.map(|size| (size.micro_batch, size.answer.fits))
+    let sizes_that = |fit: bool| {
+        let sizes = report
+            .sizes
+            .iter()
+            .filter(move |size| size.answer.fits == fit);
+        sizes.map(|size| size.micro_batch)
     };
-    let largest = sizes().rfind(|&(_, fits)| fits).map(|(size, _)| size);
-    let smallest = sizes().find(|&(size, fits)| !fits && Some(size) > largest);
-    let text = match (largest, smallest.map(|(size, _)| size)) {
+    let largest = sizes_that(true).last();
+    let over = sizes_that(false).find(|&size| Some(size) > largest);
+    let text = match (largest, over) {
         (None, None) => return None,
         (Some(fits), None) => {
             format!("micro-batches of {fits} fit, the largest recorded: record larger ones")

@@ -248,12 +248,6 @@ impl Column {
         }
     }
 
-    /// Sets the condition `when` under which forms of output show the column.
-    pub const fn shown(mut self, when: When) -> Self {
-        self.when = when;
-        self
-    }
-
     /// Returns whether the cells of the column are numbers, which are aligned to the right.
     pub fn is_number(&self) -> bool {
         matches!(
@@ -284,17 +278,20 @@ impl Table {
         self
     }
 
+    /// Lets a terminal draw a bar beside each row.
+    pub(super) fn with_bars(self) -> Self {
+        Self {
+            has_bars: true,
+            ..self
+        }
+    }
+
     /// Adds a row to the table; `cells` has its values, one for each column.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row {
             at: String::new(),
             cells,
         });
-    }
-
-    /// Removes the columns that have one of `names`. Names of other columns are ignored.
-    pub fn without(self, names: &[&str]) -> Self {
-        self.kept(|column, _| !names.contains(&&*column.name))
     }
 
     /// Returns the table with only the columns that the form of output `form` shows. On a terminal
@@ -338,7 +335,7 @@ impl Table {
     /// Returns the table with only the columns that `is_kept` accepts, given a column and its
     /// largest absolute value. This value is 0 if all cells are empty, and `u128::MAX` if some cell
     /// is no number, so that columns of text count as filled.
-    fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
+    pub(super) fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             self.rows
                 .iter()
@@ -418,8 +415,10 @@ macro_rules! table {
     }) => {{
         use $crate::report::table::{Column, Kind, Table, table};
         let mut table = Table::new($name, vec![$(
-            Column::new($column, Kind::$kind, table!(@at $cell))
-                $(.shown($crate::report::table::When::$when))?
+            Column {
+                $(when: $crate::report::table::When::$when,)?
+                ..Column::new($column, Kind::$kind, table!(@at $cell))
+            }
         ),*]);
         for $row in $rows {
             $(let $place = table.rows.len();)?

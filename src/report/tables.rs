@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.
 pub fn stages(report: &Report) -> Table {
-    let table = table!("stages", report.stages(), |stage, place| {
+    table!("stages", report.stages(), |stage, place| {
         "Stage" Count (.stage),
         "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
         "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
@@ -49,13 +49,14 @@ pub fn stages(report: &Report) -> Table {
         ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
         ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
         NotZeroAnywhere "AMP" Text (stage.amp.map(|amp| amp.to_string())),
-    });
-    let for_people = "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
-         buffers, Forwarded tensors, Optimizer state, (Median tile)";
-    Table {
-        has_bars: true,
-        ..table.of(report, "/split/stages", for_people)
-    }
+    })
+    .of(
+        report,
+        "/split/stages",
+        "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
+         buffers, Forwarded tensors, Optimizer state, (Median tile)",
+    )
+    .with_bars()
 }
 
 fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {

@@ -100,6 +100,16 @@ impl<'a> ChosenSteps<'a> {
             let before = points.partition_point(|&(from, _)| from <= step);
             points[..before].last().map_or(0, |&(_, bytes)| bytes)
         };
+        let program = |program: Option<&StepProgram>| match program {
+            None => String::new(),
+            Some(program) if program.name.is_empty() => program.kind.to_string(),
+            Some(program) => format!("{} {}", program.kind, program.name),
+        };
+        let operations = &self.inputs.model.operations;
+        let operation = |program: Option<&StepProgram>| {
+            let operation = operations.get(program?.operation? as usize)?;
+            Some(operation.name.to_string())
+        };
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let mut room = MAX_SUMS;
         let mut tiles = self
@@ -117,7 +127,7 @@ impl<'a> ChosenSteps<'a> {
             });
         LiveSteps {
             programs: runs.clone().map(program).collect(),
-            operations: runs.map(|program| self.operation(program?)).collect(),
+            operations: runs.map(operation).collect(),
             not_always_live: self.steps.iter().map(not_always_live).collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
@@ -192,18 +202,6 @@ impl<'a> ChosenSteps<'a> {
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
             live: steps.collect(),
         }
-    }
-
-    /// Returns the name of the operation that `program` belongs to, the first one if there are
-    /// several; `None` if there is none.
-    fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operations = &self.inputs.model.operations;
-        Some(
-            operations
-                .get(program.operation? as usize)?
-                .name
-                .to_string(),
-        )
     }
 
     /// Returns when `variable` is live, as half-open ranges of indices into the list of steps that
@@ -299,16 +297,6 @@ pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]
         }
     }
     tiles
-}
-
-/// Describes the program that runs at a step in one line, such as `OnTileExecute encoder/3/MatMul`;
-/// an empty text if no program is known.
-fn program(program: Option<&StepProgram>) -> String {
-    match program {
-        None => String::new(),
-        Some(program) if program.name.is_empty() => program.kind.to_string(),
-        Some(program) => format!("{} {}", program.kind, program.name),
-    }
 }
 
 /// Converts half-open ranges of liveness steps to half-open ranges of indices into `steps`, the

@@ -3,7 +3,7 @@
 
 use super::FormSource;
 use crate::escape::printable;
-use crate::report::{Split, join, sentences, with_commas};
+use crate::report::{Split, Stage, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
@@ -173,7 +173,11 @@ impl Line {
         let stages = split.stages.len();
         let counts = || self.lists(split).into_iter().map(|items| items.len());
         Some(match slot {
-            "stage" => split.stage_of(self.position?).to_string(),
+            "stage" => {
+                let position = self.position?;
+                let before = |stage: &&Stage| stage.positions.end <= position;
+                split.stages.iter().take_while(before).count().to_string()
+            }
             "stages" => stages.to_string(),
             "last-stage" => stages.saturating_sub(1).to_string(),
             "fullest" => grouped(split.peak()),
@@ -219,15 +223,6 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains `position` of the layer order (In, a layer or
-    /// Out), or the number of stages if the position is after all stages.
-    fn stage_of(&self, position: u32) -> usize {
-        self.stages
-            .iter()
-            .take_while(|stage| stage.positions.end <= position)
-            .count()
-    }
-
     /// Returns whether a stage other than the first begins at `position` of the layer order (In, a
     /// layer or Out).
     pub(super) fn begins_at(&self, position: u32) -> bool {

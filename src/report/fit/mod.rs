@@ -346,14 +346,11 @@ impl TileParts {
     /// unless `has_accumulators`, so that the bytes of a tile are comparable with bytes that do not
     /// distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        let parts = [
-            (has_stash, &mut self.stash),
-            (has_accumulators, &mut self.accumulators),
-        ];
-        for (is_kept, part) in parts {
-            if !is_kept {
-                self.variables = sum(&[self.variables, std::mem::take(part)]);
-            }
+        if !has_stash {
+            self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);
+        }
+        if !has_accumulators {
+            self.variables = sum(&[self.variables, std::mem::take(&mut self.accumulators)]);
         }
         self
     }

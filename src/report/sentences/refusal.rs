@@ -5,7 +5,7 @@ use super::{needing, other_split};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Bytes, at_step, code, layers, name, stages};
 use crate::report::step::three_digits;
-use crate::report::{GivenSplit, Phrase, Refusal, RelaxationFacts, Report, with_commas};
+use crate::report::{Phrase, Refusal, RelaxationFacts, Report, with_commas};
 use crate::search::{Advice, Change, OverLimit};
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
@@ -146,19 +146,6 @@ fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<Strin
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
-    Some(format!(
-        "the most memory is missing in {}: {} of {} on tile {}{}",
-        layers(&stage.layers),
-        Amount(stage.bytes),
-        Bytes(stage.limit),
-        stage.tile,
-        largest(report, refusal)
-    ))
-}
-
-/// Returns the words that list the largest variables on the tile that exceeds its limit most. If
-/// the names of variables are unknown, the words say how to see them.
-fn largest(report: &Report, refusal: &Refusal) -> String {
     let all = refusal.largest_variables.iter().map(|sum| {
         let (own, name) = (&sum.variable, name(&sum.variable.name));
         match sum.count {
@@ -170,11 +157,18 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
             ),
         }
     });
-    match (all.len() == 0, report.liveness.is_some()) {
+    let largest = match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
         (false, _) => format!("; the largest variables are {}", with_commas(all)),
-    }
+    };
+    Some(format!(
+        "the most memory is missing in {}: {} of {} on tile {}{largest}",
+        layers(&stage.layers),
+        Amount(stage.bytes),
+        Bytes(stage.limit),
+        stage.tile
+    ))
 }
 
 /// Returns the sentence that describes a change of the model or of its options, and the bytes that
@@ -227,23 +221,17 @@ pub fn given(report: &Report) -> Option<String> {
     } else {
         ", which does not fit either,"
     };
-    Some(format!(
-        "the best split{fits} is {} with {} on the fullest tile; yours has {}{}",
-        stages(&given.best.stages),
-        Amount(given.best.fullest_tile_bytes),
-        Amount(split.peak()),
-        times_of_both(report, given)
-    ))
-}
-
-/// Returns the words that say how long a step takes with the best split and with the user's split;
-/// empty if either time is unknown.
-fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let steps = [&given.best.step, &report.step];
-    match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {
+    let times = match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {
         [Some(best), Some(own)] => format!("; a step takes {best} ms, and {own} ms with yours"),
         _ => String::new(),
-    }
+    };
+    Some(format!(
+        "the best split{fits} is {} with {} on the fullest tile; yours has {}{times}",
+        stages(&given.best.stages),
+        Amount(given.best.fullest_tile_bytes),
+        Amount(split.peak())
+    ))
 }
 
 #[cfg(test)]

@@ -188,17 +188,14 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
         free.repeat(within - filled),
         full.repeat(scaled(over).min(beyond))
     );
-    look.toned(tone(bytes, limit), &drawn)
-}
-
-fn tone(bytes: u64, limit: u64) -> Severity {
-    if bytes > limit {
+    let tone = if bytes > limit {
         Severity::Bad
     } else if u128::from(bytes) * 100 > u128::from(limit) * NOTABLE {
         Severity::Notable
     } else {
         Severity::Good
-    }
+    };
+    look.toned(tone, &drawn)
 }
 
 #[cfg(test)]
