@@ -21,11 +21,6 @@ const OF_ALL: &str = include_str!("forms/all.txt");
 /// IPUs of In and Out (the operations before and after the layers), and unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// The reason, written in every form of `--emit`, for the available memory proportion that the form
-/// sets.
-const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
-                          operations that were compiled with it";
-
 impl Draft<'_> {
     /// Fills the template that all forms of `--emit` share and then the template of `form`, and
     /// adds their lines to the notes for the user and to the configuration to paste.
@@ -169,7 +164,9 @@ impl FormSource<'_> {
             "root" => self.root.to_string(),
             "other-stages" => self.report.pseudo_layers.plain_stages(&self.other?.stages),
             "other-fullest" => grouped(self.other?.fullest_tile_bytes),
-            "proportion" => PROPORTION.to_string(),
+            "proportion" => "the profile's value on each IPU, since the bytes of a stage are of \
+                             operations that were compiled with it"
+                .to_string(),
             "amps" => with_commas(self.amps(stages).iter()),
             "amps-by-name" => with_commas(
                 (0..)
