@@ -113,10 +113,6 @@ facts! {
     }
 }
 
-/// Upper bound on the groups of layers that a report lists because they use the same always-live
-/// variables.
-const MAX_SHARED: usize = 100;
-
 /// Returns the proof that the split of `search` is the best. If the search was greedy, if the user
 /// gave the split, or if no split fits, the proof has only the name of the objective.
 pub fn proof(search: &SearchResult<'_>) -> Proof {
@@ -182,20 +178,6 @@ impl Inputs<'_> {
             broken_constraints: search.shown.broken.iter().map(broken).collect(),
             best: self.best_split(search.claims.without_given.as_ref()?),
         })
-    }
-
-    /// Makes the report's entries for groups of layers that use the same always-live variables.
-    /// Each entry of `shared` is one group: its layers, as positions in the layer order, and the
-    /// bytes of the variables. Only the first [`MAX_SHARED`] groups are reported.
-    pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
-        shared
-            .into_iter()
-            .take(MAX_SHARED)
-            .map(|(layers, bytes)| SharedVariables {
-                layers: self.names(layers.into_iter().map(|layer| layer as usize)),
-                bytes,
-            })
-            .collect()
     }
 }
 

@@ -196,7 +196,7 @@ impl Inputs<'_> {
                 .collect(),
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
-            step: StepFacts::of_claim(claim),
+            step: StepFacts::of(costs, plan, score.step, best.replicas),
             lacks_time: best.lacks_time,
             stages: plan
                 .stages()

@@ -1,6 +1,6 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use crate::search::{Claim, PipelineCosts, SearchResult};
+use crate::search::{PipelineCosts, SearchResult};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
 use crate::wording::grouped;
@@ -72,14 +72,9 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Computes the time of a step of the best split of `claim`, which answers a request with some
-    /// options changed. Returns `None` if the profile has no cycles.
-    pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
-        let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
-        Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)
-    }
-
-    fn of(
+    /// Makes the facts about a step that takes the time `step` in `replicas` replicas of the
+    /// pipeline of `costs`, which runs the split `plan`. Returns `None` if the profile has no cycles.
+    pub(super) fn of(
         costs: &PipelineCosts<'_>,
         plan: &Plan,
         step: Option<StepTime>,
@@ -119,12 +114,6 @@ impl StepFacts {
                 .zip(seconds)
                 .map(|(a, b)| a / b),
         })
-    }
-
-    /// Returns the average time of a micro-batch in milliseconds: the time of the step divided by
-    /// the number of its micro-batches. Returns `None` if the time of the step is unknown.
-    pub(super) fn milliseconds_of_micro_batch(&self) -> Option<f64> {
-        Some(self.milliseconds? / self.micro_batches.max(1) as f64)
     }
 }
 

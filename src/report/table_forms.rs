@@ -105,22 +105,20 @@ impl Table {
             .from_writer(out);
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
             let cells = cells.map(|text| escape::cell(&text).into_bytes());
-            writer.write_record(cells).map_err(without_wrapping)
+            // By the kind of an I/O error, callers recognize a closed pipe. The conversion that the
+            // CSV library offers hides the kind.
+            writer
+                .write_record(cells)
+                .map_err(|error| match error.into_kind() {
+                    csv::ErrorKind::Io(error) => error,
+                    other => io::Error::other(format!("{other:?}")),
+                })
         };
         line(&mut self.columns.iter().map(|column| column.name.to_string()))?;
         for row in &self.rows {
             line(&mut row.cells.iter().map(|cell| cell.plain(self.pseudo_layers)))?;
         }
         writer.flush()
-    }
-}
-
-/// Converts an error of the CSV library to an I/O error of the same kind. By this kind, callers
-/// recognize a closed pipe. The conversion that the library offers hides the kind.
-fn without_wrapping(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -2,7 +2,7 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can keep referring to columns by index.
 
-use super::{BestSplit, Cell, Report, StepFacts, Table, join, step, table};
+use super::{BestSplit, Cell, Report, Table, join, step, table};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
@@ -196,7 +196,7 @@ pub fn plan_table(report: &Report) -> Table {
     let has_sizes = !report.sizes.is_empty();
     table!("plan", rows, |row|
         let step = row.step.as_ref();
-        let of_micro_batch = row.number(StepFacts::milliseconds_of_micro_batch, 3);
+        let of_micro_batch = row.number(|step| Some(step.milliseconds? / step.micro_batches.max(1) as f64), 3);
     {
         "IPUs" Count (.ipus),
         "Replicas" Count (.replicas),

@@ -146,7 +146,7 @@ impl<'a> ChosenSteps<'a> {
         names: &FetchedNames<'_>,
     ) -> TileAtSteps {
         let inputs = self.inputs;
-        let none = BytesBySteps::new(self.steps.len());
+        let none = BytesBySteps(vec![0; self.steps.len() + 1]);
         let [mut counts, mut bytes] = [none.clone(), none.clone()];
         let mut by_category = vec![none.clone(); categories.len()];
         let mut by_layer = vec![none; inputs.placement.positions.len()];
@@ -323,10 +323,6 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
 struct BytesBySteps(Vec<u64>);
 
 impl BytesBySteps {
-    fn new(steps: usize) -> Self {
-        Self(vec![0; steps + 1])
-    }
-
     /// Adds `number`, such as live bytes, at all steps of `spans`, half-open ranges of indices into
     /// the list of steps that an HTML page draws. The stored differences may wrap around, but their
     /// running sums, the numbers of the steps, are exact.
@@ -366,7 +362,7 @@ mod tests {
 
     #[test]
     fn sums_are_by_step() {
-        let mut sums = BytesBySteps::new(4);
+        let mut sums = BytesBySteps(vec![0; 5]);
         sums.add(&[(0, 2), (3, 4)], 7);
         sums.add(&[(1, 4)], 10);
         assert_eq!(sums.by_step(), [7, 17, 10, 17]);

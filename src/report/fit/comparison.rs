@@ -70,12 +70,6 @@ impl FitComparison {
             stages,
         })
     }
-
-    /// Returns the stage whose IPU has the fewest free bytes on its fullest tile; of several such
-    /// stages, the first one. Returns `None` if there are no stages.
-    pub fn nearest_to_limit(&self) -> Option<&StageComparison> {
-        self.stages.iter().min_by_key(|stage| stage.free)
-    }
 }
 
 /// The predicted and the recorded bytes of one kind of contents on the fullest tile of a stage.

@@ -141,12 +141,6 @@ facts! {
 }
 
 impl Fit {
-    /// Returns the IPU with the fewest free bytes on its fullest tile; of several such IPUs, the
-    /// first one. Returns `None` without IPUs.
-    pub fn nearest_to_limit(&self) -> Option<&IpuFit> {
-        self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
-    }
-
     /// Returns the IPUs that have tiles over their limit, that is, the IPUs that do not fit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)

@@ -13,7 +13,19 @@ use crate::wording::{counted, displayed};
 /// Returns the sentence that says why no split of the model's layers fits in the pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
     let why = match (refusal.reason, refusal.stages_needed) {
-        (Cause::TooFewIpus, Some(needed)) => return too_few(refusal, needed),
+        (Cause::TooFewIpus, Some(needed)) => {
+            let (are, end) = match refusal.ranges.len() {
+                1 => ("is", ""),
+                _ => ("are", ", each by itself, and meet only at their ends"),
+            };
+            return format!(
+                "these layers need at least {} in this pipeline: {} of layers {are} over the limit \
+                 of {}{end}",
+                counted(needed, "stage"),
+                counted(refusal.ranges.len(), "range"),
+                Amount(refusal.limit)
+            );
+        }
         (Cause::PinsOrLimits, _) => {
             "the pins, or the lower limits of some IPUs, prevent every split"
         }
@@ -39,21 +51,6 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let cuts = (!before.is_empty())
         .then(|| format!("a cut is required before each of {}", layers(before)));
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
-}
-
-/// Returns the sentence that the layers need at least `needed` stages in this pipeline, since each
-/// of several ranges of layers exceeds the limit and needs a cut of its own.
-fn too_few(refusal: &Refusal, needed: u32) -> String {
-    let (are, end) = match refusal.ranges.len() {
-        1 => ("is", ""),
-        _ => ("are", ", each by itself, and meet only at their ends"),
-    };
-    format!(
-        "these layers need at least {} in this pipeline: {} of layers {are} over the limit of {}{end}",
-        counted(needed, "stage"),
-        counted(refusal.ranges.len(), "range"),
-        Amount(refusal.limit)
-    )
 }
 
 fn over_limit(range: &OverLimit) -> String {

@@ -100,8 +100,15 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // Bars can be drawn only if the header and each row of the table take one line.
     let bars = rows.bars();
-    if lines.len() == bars.len() + 1 {
-        add_bars(&mut lines, &bars, look, screen.width);
+    let widths = lines.iter().map(|line| display_width(line));
+    let taken = widths.max().unwrap_or(0) + 2;
+    let room = screen.width.saturating_sub(taken).min(*BAR.end());
+    if lines.len() == bars.len() + 1 && BAR.contains(&room) {
+        let largest = bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
+        for (line, own) in lines.iter_mut().skip(1).zip(bars) {
+            let pad = " ".repeat(taken.saturating_sub(display_width(line)));
+            *line += &(pad + &bar(look, own, largest, room));
+        }
     }
     lines.join("\n")
 }
@@ -137,27 +144,6 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
         }
     }
     table
-}
-
-/// Adds a bar to each of `lines`, the lines of a table, except to the header. `bars` has the bytes
-/// and the limit of each row, and `width` is the width of the terminal in columns of text. Without
-/// room for the minimum width of [`BAR`], no bars are added.
-fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
-    let taken = lines
-        .iter()
-        .map(|line| display_width(line))
-        .max()
-        .unwrap_or(0)
-        + 2;
-    let room = width.saturating_sub(taken).min(*BAR.end());
-    if !BAR.contains(&room) {
-        return;
-    }
-    let largest = bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
-    for (line, &own) in lines.iter_mut().skip(1).zip(bars) {
-        let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        *line += &(pad + &bar(look, own, largest, room));
-    }
 }
 
 /// The share of the limit, in per cent, above which the bar of a row has the colour of a warning.
