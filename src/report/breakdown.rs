@@ -20,7 +20,7 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
+    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
         let has_no_variables = is_classic && layer == NO_LAYER;
@@ -37,8 +37,12 @@ pub fn operations(
         "Counts in" Layers (places(placement, index)),
         "By" Text (placed.map(|operation| operation.reason.to_string())),
         "Pass" Text (operation.pass.to_string()),
-    })
-    .kept(|column, _| !is_classic || !["Counts in", "By", "Pass"].contains(&&*column.name))
+    });
+    if is_classic {
+        table.kept(|column, _| !["Counts in", "By", "Pass"].contains(&&*column.name))
+    } else {
+        table
+    }
 }
 
 /// Returns the names of the positions (In, the layers, Out) that an operation is assigned to,
