@@ -15,10 +15,10 @@ const MAX_STAGE_POINTS: usize = 12_000;
 /// The curves of live bytes over liveness steps, of the whole model and of each stage of the split.
 #[derive(Debug, Default)]
 pub struct Peaks {
-    /// The index of the fullest tile of the whole model (with the most recorded bytes or, without
-    /// recorded bytes, with the most bytes of variables; of equally full tiles, the first one), and the model's curves of live bytes: over
+    /// The index of the fullest tile of the whole model, and the model's curves of live bytes: over
     /// all tiles, and on that tile. `None` if the model has no steps, or if only the split was
-    /// requested.
+    /// requested. The fullest tile has the most recorded bytes or, without recorded bytes, the most
+    /// bytes of variables; of equally full tiles, it is the first one.
     pub(super) whole: Option<(u32, LiveCurves)>,
     /// For each stage, its curves of live bytes, over all tiles and on the stage's fullest tile;
     /// `None` for a stage without steps.
