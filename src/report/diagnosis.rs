@@ -6,11 +6,11 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on the recorded programs of each kind that the diagnosis lists because no operation
-/// explains them. Lists for all operations and for the operations with a layer are separate.
+/// Upper bound on the recorded programs of each kind that `--diagnose` lists because they belong to
+/// no operation. The list of programs that belong to no operation with a layer has the same bound.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on the variables that the diagnosis lists because no operation explains them. Lists
-/// for all operations and for the operations with a layer are separate.
+/// Upper bound on the variables that `--diagnose` lists because no operation uses them. The list of
+/// variables that no operation with a layer uses has the same bound.
 const VARIABLES_SHOWN: usize = 20;
 
 /// Joins two lists of rows for a table: what `of` returns for all operations, each row marked
@@ -42,13 +42,13 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The recorded programs of one kind: the name of the kind, the number of programs that operations
-/// explain, and the programs that no operation explains.
+/// The recorded programs of one kind: the name of the kind, the number of programs that belong to
+/// operations, and the programs that belong to none.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// For each kind of programs (execution and exchange), returns which recorded programs are
-/// explained: first by all operations (marked `all`), then by only the operations with a layer
-/// (marked `layered`).
+/// For each kind of programs (execution and exchange), separates the recorded programs that belong
+/// to operations from the others: first for all operations (marked `all`), then for only the
+/// operations with a layer (marked `layered`).
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,

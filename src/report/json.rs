@@ -12,7 +12,8 @@ use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
 /// One pipeline stage in the JSON output of `--solve`. The fields have the names that the original
-/// tool gave them, so that programs that read its output still work; some kinds of memory are new.
+/// Python tool gave them, so that programs that read its output still work; some kinds of memory
+/// are new.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -34,7 +35,7 @@ struct StageBytes {
 }
 
 /// Writes the JSON form of `--solve`: an array with one object for each stage of the split, with
-/// the fields of the original tool.
+/// the fields of the original Python tool.
 ///
 /// # Errors
 /// When `out` cannot be written to.
@@ -58,24 +59,24 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", json(serde_json::to_string_pretty(&stages)?))
 }
 
-/// The JSON document of a report: the data, and the sentences, tables and configurations that a
-/// page shows to people. Programs can ignore these texts.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(title = "Report"))]
-struct Document<'a> {
-    #[serde(flatten)]
-    report: &'a Report,
-    /// The heading of the report, which says whether the model fits.
-    #[cfg_attr(test, schemars(default))]
-    heading: String,
-    /// The sections of the report as people read them: sentences and tables.
-    #[cfg_attr(test, schemars(default))]
-    sections: Vec<SectionData>,
-    /// The split in every form of `--emit`. The form of the profile's framework comes first. Empty
-    /// without a split.
-    #[cfg_attr(test, schemars(default))]
-    configuration: Vec<Configuration>,
+written! {
+    /// The JSON document of a report: the data, and the sentences, tables and configurations that a
+    /// page shows to people. Programs can ignore these texts.
+    #[cfg_attr(test, schemars(title = "Report"))]
+    struct Document<'a> {
+        #[serde(flatten)]
+        report: &'a Report,
+        /// The heading of the report, which says whether the model fits.
+        #[cfg_attr(test, schemars(default))]
+        heading: String,
+        /// The sections of the report as people read them: sentences and tables.
+        #[cfg_attr(test, schemars(default))]
+        sections: Vec<SectionData>,
+        /// The split in every form of `--emit`. The form of the profile's framework comes first.
+        /// Empty without a split.
+        #[cfg_attr(test, schemars(default))]
+        configuration: Vec<Configuration>,
+    }
 }
 
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's

@@ -11,9 +11,10 @@ use crate::wording::displayed;
 const OUT: &str = "Out";
 
 impl PseudoLayers {
-    /// Returns the name of one position (In, a layer or Out) for people. `layer` is `None` for the
-    /// first position, which people read as `None`, `In` or, if In and Out are one position, `In
-    /// Out`.
+    /// Returns the name of one position of the layer order for people: the name of a layer, or
+    /// `Out` (the operations after the layers). The first position (`layer` is `None`) is `In` (the
+    /// operations before the layers), `In Out` if Out has the same position, or `None` (all
+    /// operations without a layer).
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,

@@ -24,12 +24,12 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // The heading of the document already has the verdict.
+            // Markdown has no verdict here, since the heading of the document already has it.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
-                format!("{} {}\n", marks[0], formatted(report, &line))
+                format!("{} {}\n", marks[0], formatted(report, line))
             }
-            Block::Paragraph(sentence) => format!("\n{}.\n", formatted(report, &sentence)),
+            Block::Paragraph(sentence) => format!("\n{}.\n", formatted(report, sentence)),
             Block::Label(label) => format!("\n{label}:\n"),
             Block::Table(rows) => table(&rows),
         };
@@ -84,9 +84,8 @@ fn table(table: &Table) -> String {
     text
 }
 
-fn formatted(report: &Report, sentence: &Sentence) -> String {
+fn formatted(report: &Report, sentence: Sentence) -> String {
     sentence
-        .clone()
         .capital()
         .phrases
         .iter()

@@ -9,47 +9,49 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 pub use crate::wording::join;
 use crate::wording::{Units, capital, grouped};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
-/// A sentence as a list of phrases, since each form of output writes numbers and names in its own
-/// way.
-#[derive(Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Sentence {
-    pub phrases: Vec<Phrase>,
+written! {
+    /// A sentence as a list of phrases, since each form of output writes numbers and names in its
+    /// own way.
+    #[derive(Clone)]
+    #[serde(transparent)]
+    pub struct Sentence {
+        pub phrases: Vec<Phrase>,
+    }
+
+    /// A phrase of a sentence: fixed text, or a value that is put into the sentence.
+    #[derive(Clone, serde::Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Phrase {
+        /// Fixed text of PopLiner in a sentence, which needs no escaping.
+        Text(String),
+        /// A number of bytes, written with its unit, such as `1,024 bytes`.
+        Amount(u64),
+        /// A number of bytes, written without a unit, such as `1,024`.
+        Bytes(u64),
+        /// A count of things, such as tiles, or an index, such as the number of a tile.
+        Count(u64),
+        /// A name that may come from a file, so every output form must escape the name.
+        Name(String),
+        /// Several names in one text, such as `a, b and c`. Each name is already short enough to
+        /// read.
+        List(String),
+        /// Text that a user can type, such as a command-line option.
+        Code(String),
+        /// The names of the layers of one stage, which a form of output shortens if they are many.
+        Layers(LayerNames),
+        /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a
+        /// terminal.
+        Stages(Vec<LayerNames>),
+    }
 }
 
-/// A phrase of a sentence: fixed text, or a value that is put into the sentence.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Phrase {
-    /// Fixed text of PopLiner in a sentence, which needs no escaping.
-    Text(String),
-    /// A number of bytes, written with its unit, such as `1,024 bytes`.
-    Amount(u64),
-    /// A number of bytes, written without a unit, such as `1,024`.
-    Bytes(u64),
-    /// A count of things, such as tiles, or an index, such as the number of a tile.
-    Count(u64),
-    /// A name that may come from a file, so every output form must escape the name.
-    Name(String),
-    /// Several names in one text, such as `a, b and c`. Each name is already short enough to read.
-    List(String),
-    /// Text that a user can type, such as a command-line option.
-    Code(String),
-    /// The names of the layers of one stage, which a form of output shortens if they are many.
-    Layers(LayerNames),
-    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a terminal.
-    Stages(Vec<LayerNames>),
-}
-
-/// The character before and after each phrase in a formatted text. JSON escapes this character, so
-/// the mark cannot occur inside a phrase.
+/// The character around each value, such as a number or a name, that `format!` puts into a
+/// sentence. The value is written as JSON, which escapes this character, so the character always
+/// ends a value.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
@@ -83,7 +85,8 @@ pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
-/// Makes a phrase from text that a user can type, such as a command-line option.
+/// Marks text that a user can type, such as a command-line option, so that each form of output can
+/// escape it in its own way.
 pub fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
@@ -146,8 +149,8 @@ pub fn in_parentheses(change: i64) -> String {
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Returns a warning if a tile has `bytes` of more than 98 % of its `limit` and still fits. Code
-/// for exchange between IPUs, which a profile of one IPU lacks, may then not fit in the rest.
+/// Returns a warning if a tile with `bytes` bytes fits, but has more than 98 % of its `limit`. The
+/// rest may be too little for the code of exchanges between IPUs, which a profile of one IPU lacks.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

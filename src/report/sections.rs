@@ -7,7 +7,6 @@ use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
 use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
-use serde::Serialize;
 
 /// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub struct Section {
     pub id: &'static str,
     /// The heading that people see above the section.
     pub title: &'static str,
-    /// The part of a terminal's output that contains the section, since a run prints the parts at
+    /// The part of a terminal's output that contains the section. A run prints the parts at
     /// different times.
     pub part: ScreenPart,
     forms: &'static [Form],
@@ -31,8 +30,8 @@ pub enum ScreenPart {
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
-    /// The sentences that state the result: the split of the model or, with `--fit`, what its
-    /// compilation needs.
+    /// The sentences about the split of the model, such as its pipeline and the time of a step, or,
+    /// with `--fit`, the comparison of the compilation with its prediction.
     Answer,
     /// The sentences that prove that the split is the best, or list what the search for the plan
     /// tried. A run prints this part only on request.
@@ -53,8 +52,7 @@ pub enum ScreenPart {
     /// The sentence that says how much of the recorded memory the memory model explains. A run
     /// prints this sentence last.
     Coverage,
-    /// The part of sections that a terminal does not show; documents, such as Markdown, show these
-    /// sections.
+    /// The sections that a terminal does not show, but documents, such as Markdown, do.
     Document,
 }
 
@@ -133,17 +131,37 @@ impl Section {
     }
 }
 
-/// A section of a report as data, for the HTML page and for other readers of the JSON document.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SectionData {
-    /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds the
-    /// section.
-    id: &'static str,
-    /// The heading that people see above the section.
-    title: &'static str,
-    /// The content of the section, in order: sentences in phrases, and tables.
-    blocks: Vec<Block>,
+written! {
+    /// A section of a report as data, for the HTML page and for other readers of the JSON document.
+    pub struct SectionData {
+        /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds
+        /// the section.
+        id: &'static str,
+        /// The heading that people see above the section.
+        title: &'static str,
+        /// The content of the section, in order: tables, and sentences, each as a list of fixed
+        /// texts and values.
+        blocks: Vec<Block>,
+    }
+
+    /// One piece of a section of the report, such as a sentence or a table.
+    #[serde(rename_all = "kebab-case")]
+    pub enum Block {
+        /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
+        /// Markdown has no such block, since its heading already says whether the model fits.
+        Verdict(Option<bool>, Option<Sentence>),
+        /// A sentence on a line of its own, such as an item of a list.
+        Line(Sentence),
+        /// A sentence that explains the sentence before it; a terminal indents the line.
+        Under(Sentence),
+        /// A sentence that is a paragraph of its own.
+        Paragraph(Sentence),
+        /// A heading that names the subject of the blocks after it. Only Markdown shows the
+        /// heading.
+        Label(&'static str),
+        /// A table with typed columns.
+        Table(Table),
+    }
 }
 
 /// Returns the sections of the report that the HTML page shows, in order. Sections without content
@@ -176,27 +194,6 @@ pub fn blocks(
                 .into_iter()
                 .map(move |block| (section, block))
         })
-}
-
-/// One piece of a section of the report, such as a sentence or a table.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Block {
-    /// Whether the model fits (`None` if the report has no verdict), and a sentence about the
-    /// verdict. Markdown leaves the block out, since its heading already says whether the model
-    /// fits.
-    Verdict(Option<bool>, Option<Sentence>),
-    /// A sentence on a line of its own, such as an item of a list.
-    Line(Sentence),
-    /// A sentence that explains the sentence before it; a terminal indents the line.
-    Under(Sentence),
-    /// A sentence that is a paragraph of its own.
-    Paragraph(Sentence),
-    /// A heading that names the subject of the blocks after it. Only Markdown shows the heading.
-    Label(&'static str),
-    /// A table with typed columns.
-    Table(Table),
 }
 
 /// Makes a block of a section from each sentence of `text`. The function `block` chooses the kind

@@ -2,19 +2,19 @@
 
 use super::{BestSplit, Inputs, Report};
 use crate::search::SearchResult;
-use serde::{Deserialize, Serialize};
 
-/// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SizeAnswer {
-    /// Number of samples in a micro-batch.
-    pub micro_batch: u64,
-    /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
-    pub profile: String,
-    /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split with
-    /// the lowest peak. The field `command` of the split is empty.
-    pub answer: BestSplit,
+facts! {
+    /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
+    #[derive(Default)]
+    pub struct SizeAnswer {
+        /// Number of samples in a micro-batch.
+        pub micro_batch: u64,
+        /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
+        pub profile: String,
+        /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split
+        /// with the lowest peak. The field `command` of the split is empty.
+        pub answer: BestSplit,
+    }
 }
 
 impl Inputs<'_> {
@@ -40,13 +40,16 @@ impl Inputs<'_> {
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
 /// that does not, and the size to record next. Returns `None` if there is only one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
-    let sizes = || {
-        let sizes = report.sizes.iter();
-        sizes.map(|size| (size.micro_batch, size.answer.fits))
+    let sizes_that = |fit: bool| {
+        let sizes = report
+            .sizes
+            .iter()
+            .filter(move |size| size.answer.fits == fit);
+        sizes.map(|size| size.micro_batch)
     };
-    let largest = sizes().rfind(|&(_, fits)| fits).map(|(size, _)| size);
-    let smallest = sizes().find(|&(size, fits)| !fits && Some(size) > largest);
-    let text = match (largest, smallest.map(|(size, _)| size)) {
+    let largest = sizes_that(true).last();
+    let over = sizes_that(false).find(|&size| Some(size) > largest);
+    let text = match (largest, over) {
         (None, None) => return None,
         (Some(fits), None) => {
             format!("micro-batches of {fits} fit, the largest recorded: record larger ones")

@@ -2,7 +2,7 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can keep referring to columns by index.
 
-use super::{BestSplit, Cell, Report, StepFacts, Table, join, step, table};
+use super::{BestSplit, Cell, Report, Table, join, step, table};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.
 pub fn stages(report: &Report) -> Table {
-    let table = table!("stages", report.stages(), |stage, place| {
+    table!("stages", report.stages(), |stage, place| {
         "Stage" Count (.stage),
         "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
         "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
@@ -49,13 +49,14 @@ pub fn stages(report: &Report) -> Table {
         ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
         ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
         NotZeroAnywhere "AMP" Text (stage.amp.map(|amp| amp.to_string())),
-    });
-    let for_people = "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
-         buffers, Forwarded tensors, Optimizer state, (Median tile)";
-    Table {
-        has_bars: true,
-        ..table.of(report, "/split/stages", for_people)
-    }
+    })
+    .of(
+        report,
+        "/split/stages",
+        "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
+         buffers, Forwarded tensors, Optimizer state, (Median tile)",
+    )
+    .with_bars()
 }
 
 fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {
@@ -195,7 +196,7 @@ pub fn plan_table(report: &Report) -> Table {
     let has_sizes = !report.sizes.is_empty();
     table!("plan", rows, |row|
         let step = row.step.as_ref();
-        let of_micro_batch = row.number(StepFacts::milliseconds_of_micro_batch, 3);
+        let of_micro_batch = row.number(|step| Some(step.milliseconds? / step.micro_batches.max(1) as f64), 3);
     {
         "IPUs" Count (.ipus),
         "Replicas" Count (.replicas),

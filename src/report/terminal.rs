@@ -34,8 +34,8 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
 }
 
 /// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of
-/// memory have one unit, which suits the limit of a tile. Returns `None` for a label, which only
-/// documents show.
+/// memory have one unit, which suits the limit of a tile. Returns `None` for a heading inside a
+/// section, which only Markdown shows.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let part =

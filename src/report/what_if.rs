@@ -6,86 +6,83 @@ use crate::memory::RangeCosts;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
 use crate::time::PositionCycles;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-/// The exact bytes and cycles from which an HTML page computes any split that its reader tries, and
-/// the best split for each number of IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct WhatIf {
-    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
-    /// the number of positions. If `bytes` would be too long, only positions near the cuts of the
-    /// report's split and, if there is room, near the cuts of the splits in `best`.
-    pub boundaries: Vec<u32>,
-    /// The highest number of stages in a split that the reader of an HTML page can try.
-    pub max_stages: u32,
-    /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline whose
-    /// stages keep copies of activations for these stages.
-    pub by_stages_after: bool,
-    /// The bytes and cycles by profile, since each stage may have another profile; only one entry
-    /// without `--amp VALUE=PROFILE`.
-    pub profiles: Vec<ProfileNumbers>,
-    /// The best split for each number of IPUs, ascending, or the split with the lowest peak where
-    /// no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the neighbours of the
-    /// run's number of IPUs have an entry.
-    pub best: Vec<SplitCuts>,
-    /// The constraints that the HTML page checks beside the limits: the user's pins, required cuts
-    /// and layers to keep together, and ties of weights.
-    pub constraints: Vec<CheckedConstraint>,
-    /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
-    /// one for each IPU. Empty if the report was made without a command line.
-    pub memories: Vec<u64>,
-    /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The rest
-    /// is the limit.
-    pub reserves: Vec<u64>,
-    /// The arguments about the model and the constraints with which the HTML page begins a command
-    /// line for another split. Empty if the report was made without a command line.
-    pub arguments: Vec<String>,
-}
+facts! {
+    /// The exact bytes and cycles from which an HTML page computes any split that its reader tries,
+    /// and the best split for each number of IPUs.
+    #[derive(Default)]
+    pub struct WhatIf {
+        /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In)
+        /// to the number of positions. If `bytes` would be too long, only positions near the cuts
+        /// of the report's split and, if there is room, near the cuts of the splits in `best`.
+        pub boundaries: Vec<u32>,
+        /// The highest number of stages in a split that the reader of an HTML page can try.
+        pub max_stages: u32,
+        /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline
+        /// whose stages keep copies of activations for these stages.
+        pub by_stages_after: bool,
+        /// The bytes and cycles by profile, since each stage may have another profile; only one
+        /// entry without `--amp VALUE=PROFILE`.
+        pub profiles: Vec<ProfileNumbers>,
+        /// The best split for each number of IPUs, ascending, or the split with the lowest peak
+        /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
+        /// neighbours of the run's number of IPUs have an entry.
+        pub best: Vec<SplitCuts>,
+        /// The constraints that the HTML page checks beside the limits: the user's pins, required
+        /// cuts and layers to keep together, and ties of weights.
+        pub constraints: Vec<CheckedConstraint>,
+        /// Bytes of memory of a tile, from the command line or the profile: one number for all
+        /// IPUs, or one for each IPU. Empty if the report was made without a command line.
+        pub memories: Vec<u64>,
+        /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The
+        /// rest is the limit.
+        pub reserves: Vec<u64>,
+        /// The arguments about the model and the constraints with which the HTML page begins a
+        /// command line for another split. Empty if the report was made without a command line.
+        pub arguments: Vec<String>,
+    }
 
-/// The bytes and cycles of one profile, from which an HTML page computes the stages that are
-/// compiled like this profile.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ProfileNumbers {
-    /// The available memory proportion of the profile; `null` without `--amp`.
-    pub amp: Option<f64>,
-    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers between
-    /// two boundaries, by start, then by end. With `by_stages_after`, a range has several numbers,
-    /// by the number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ...
-    /// up to `max_stages` less 1, or to the number of boundaries after its end.
-    pub bytes: Vec<u64>,
-    /// For each boundary except the first and the last, the bytes that cross a cut there, over all
-    /// tiles.
-    pub cut_bytes: Vec<u64>,
-    /// The cycles of one micro-batch by position of the layer order; `null` if any profile has no
-    /// cycles.
-    pub cycles: Option<PositionCycles>,
-}
+    /// The bytes and cycles of one profile, from which an HTML page computes the stages that have
+    /// the available memory proportion of this profile.
+    #[derive(Default)]
+    pub struct ProfileNumbers {
+        /// The available memory proportion of the profile; `null` without `--amp`.
+        pub amp: Option<f64>,
+        /// Bytes on the fullest tile of each possible stage, that is, of each range of layers
+        /// between two boundaries, by start, then by end. With `by_stages_after`, a range has
+        /// several numbers, by the number of stages after it: 0 for a range up to the last
+        /// boundary, otherwise 1, 2, ... up to `max_stages` less 1, or to the number of boundaries
+        /// after its end.
+        pub bytes: Vec<u64>,
+        /// For each boundary except the first and the last, the bytes that cross a cut there, over
+        /// all tiles.
+        pub cut_bytes: Vec<u64>,
+        /// The cycles of one micro-batch by position of the layer order; `null` if any profile has
+        /// no cycles.
+        pub cycles: Option<PositionCycles>,
+    }
 
-/// The best split on a number of IPUs, as the list of its cuts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SplitCuts {
-    /// The number of IPUs that the best split may use.
-    pub ipus: u32,
-    /// Whether the split is within the limits of all its stages.
-    pub fits: bool,
-    /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
-    pub cuts: Vec<u32>,
-}
+    /// The best split on a number of IPUs, as the list of its cuts.
+    pub struct SplitCuts {
+        /// The number of IPUs that the best split may use.
+        pub ipus: u32,
+        /// Whether the split is within the limits of all its stages.
+        pub fits: bool,
+        /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
+        pub cuts: Vec<u32>,
+    }
 
-/// A constraint on the split, such as a pin, that an HTML page checks when its reader moves cuts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CheckedConstraint {
-    /// The name of the constraint, for the message that a split breaks the constraint.
-    pub name: String,
-    /// The rule that a split must follow so as not to break the constraint.
-    #[serde(flatten)]
-    pub rule: Rule,
+    /// A constraint on the split, such as a pin, that an HTML page checks when its reader moves
+    /// cuts.
+    pub struct CheckedConstraint {
+        /// The name of the constraint, for the message that a split breaks the constraint.
+        pub name: String,
+        /// The rule that a split must follow so as not to break the constraint.
+        #[serde(flatten)]
+        pub rule: Rule,
+    }
 }
 
 impl WhatIf {
@@ -125,7 +122,8 @@ impl WhatIf {
     /// then those near the cuts of the report's split (`split`) and of the best splits, then those
     /// near `split` only. Returns `None` if even the cuts `split` need more entries.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// The largest distance, in positions, of a chosen boundary from the nearest cut.
+        /// The largest distance, in positions of the layer order, between a boundary and the
+        /// nearest cut of the splits that the HTML page must be able to show.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -144,8 +142,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets the boundaries, at which a stage may begin or end, and the bytes of each profile for
-    /// them. Drops the best splits that have a cut elsewhere.
+    /// Sets the boundaries, at which a stage may begin or end, and the bytes of stages between them
+    /// (`profiles`). Drops each best split (`best`) that has a cut at another position.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
             best.cuts
@@ -248,9 +246,9 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Collects the best splits, the constraints and the number of stages that the reader of an
-    /// HTML page can try. The boundaries and the bytes of other splits stay empty. `costs` has the
-    /// bytes of ranges of layers.
+    /// Collects the best splits, the constraints and the highest number of stages for an HTML page
+    /// whose reader moves cuts. `boundaries` and `profiles` stay empty. `costs` has the bytes of
+    /// ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
         let max_stages = best
@@ -307,8 +305,8 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Makes numbers by which a stage needs 10 bytes for In, 11 for the first layer, 12 for the
-    /// next, and so on, and 100 bytes for each stage after it.
+    /// Makes bytes of stages for tests: a stage has 10 bytes for In (position 0), 11 for the first
+    /// layer, 12 for the next, and so on, and 100 bytes for each stage after it.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -343,9 +341,9 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A stage from boundary 0 to 1 has an entry for 1 and for 2 stages after it, a stage
-            // from 0 to 2 for 1, and a stage from 0 to 3 for 0. Then come two entries of stages
-            // from 1, and one from 2.
+            // A stage between boundaries 0 and 1 has two numbers of bytes, for 1 and for 2 stages
+            // after it. A stage between 0 and 2, or between 0 and 3, has one. Then come two numbers
+            // for stages that begin at boundary 1, and one for the stage that begins at 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -375,8 +373,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // The boundaries at and beside the cuts of the best split (20) and of the report's split
-        // (10) stay.
+        // The cuts of the best split (position 20) and of the report's split (position 10) are kept
+        // as boundaries, and so are the positions beside them.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -389,7 +387,7 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // If there are too many numbers with the cuts of the best split, only the cuts of the
+        // Four numbers of bytes are too few for the cuts of both splits, so only the cuts of the
         // report's split are kept.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));

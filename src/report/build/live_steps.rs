@@ -24,8 +24,8 @@ const LARGEST_OF_LAYER: usize = 10;
 /// Upper bound on the fullest tiles of stages that an HTML page lists besides the model's fullest
 /// tile.
 const MAX_OTHERS: usize = 15;
-/// How many tiles an HTML page lists besides the model's fullest tile, if the fullest tiles of
-/// stages are fewer than this. The next fullest tiles of the model are then added.
+/// Lower bound on the tiles that an HTML page lists besides the model's fullest tile. If the
+/// fullest tiles of stages are fewer, the next fullest tiles of the model are listed, too.
 const MIN_OTHERS: usize = 3;
 /// Upper bound on the numbers of live bytes by layer in an HTML page (tiles times layers times
 /// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
@@ -90,14 +90,25 @@ impl<'a> ChosenSteps<'a> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
-    /// Returns the live bytes of each listed tile at the drawn steps, by variable, category and
-    /// layer. `lookup` has the categories of variables and the programs of steps; `names` has the
-    /// names of the variables that [`listed`](Self::listed) returns.
+    /// Returns the live bytes of each tile that the HTML page lists, at each step that the page
+    /// draws, by variable, category and layer. `lookup` has the categories of variables and the
+    /// programs of steps; `names` has the names of the variables that [`listed`](Self::listed)
+    /// returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
             let before = points.partition_point(|&(from, _)| from <= step);
             points[..before].last().map_or(0, |&(_, bytes)| bytes)
+        };
+        let program = |program: Option<&StepProgram>| match program {
+            None => String::new(),
+            Some(program) if program.name.is_empty() => program.kind.to_string(),
+            Some(program) => format!("{} {}", program.kind, program.name),
+        };
+        let operations = &self.inputs.model.operations;
+        let operation = |program: Option<&StepProgram>| {
+            let operation = operations.get(program?.operation? as usize)?;
+            Some(operation.name.to_string())
         };
         let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
         let mut room = MAX_SUMS;
@@ -116,7 +127,7 @@ impl<'a> ChosenSteps<'a> {
             });
         LiveSteps {
             programs: runs.clone().map(program).collect(),
-            operations: runs.map(|program| self.operation(program?)).collect(),
+            operations: runs.map(operation).collect(),
             not_always_live: self.steps.iter().map(not_always_live).collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
@@ -135,7 +146,7 @@ impl<'a> ChosenSteps<'a> {
         names: &FetchedNames<'_>,
     ) -> TileAtSteps {
         let inputs = self.inputs;
-        let none = BytesBySteps::new(self.steps.len());
+        let none = BytesBySteps(vec![0; self.steps.len() + 1]);
         let [mut counts, mut bytes] = [none.clone(), none.clone()];
         let mut by_category = vec![none.clone(); categories.len()];
         let mut by_layer = vec![none; inputs.placement.positions.len()];
@@ -191,18 +202,6 @@ impl<'a> ChosenSteps<'a> {
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
             live: steps.collect(),
         }
-    }
-
-    /// Returns the name of the operation that `program` belongs to, the first one if there are
-    /// several; `None` if there is none.
-    fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operations = &self.inputs.model.operations;
-        Some(
-            operations
-                .get(program.operation? as usize)?
-                .name
-                .to_string(),
-        )
     }
 
     /// Returns when `variable` is live, as half-open ranges of indices into the list of steps that
@@ -267,8 +266,8 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables have a share of the list of their own, since they would
-                // otherwise displace the variables that are live only at some steps.
+                // Always-live variables are counted separately: they are live at each drawn step,
+                // and would displace the variables that are live only at some steps.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans
@@ -300,16 +299,6 @@ pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]
     tiles
 }
 
-/// Describes the program that runs at a step in one line, such as `OnTileExecute encoder/3/MatMul`;
-/// an empty text if no program is known.
-fn program(program: Option<&StepProgram>) -> String {
-    match program {
-        None => String::new(),
-        Some(program) if program.name.is_empty() => program.kind.to_string(),
-        Some(program) => format!("{} {}", program.kind, program.name),
-    }
-}
-
 /// Converts half-open ranges of liveness steps to half-open ranges of indices into `steps`, the
 /// steps that an HTML page draws. Ranges without a drawn step between them become one range, and a
 /// range without drawn steps is dropped. Both inputs are ascending.
@@ -334,10 +323,6 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
 struct BytesBySteps(Vec<u64>);
 
 impl BytesBySteps {
-    fn new(steps: usize) -> Self {
-        Self(vec![0; steps + 1])
-    }
-
     /// Adds `number`, such as live bytes, at all steps of `spans`, half-open ranges of indices into
     /// the list of steps that an HTML page draws. The stored differences may wrap around, but their
     /// running sums, the numbers of the steps, are exact.
@@ -377,7 +362,7 @@ mod tests {
 
     #[test]
     fn sums_are_by_step() {
-        let mut sums = BytesBySteps::new(4);
+        let mut sums = BytesBySteps(vec![0; 5]);
         sums.add(&[(0, 2), (3, 4)], 7);
         sums.add(&[(1, 4)], 10);
         assert_eq!(sums.by_step(), [7, 17, 10, 17]);

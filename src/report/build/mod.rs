@@ -10,13 +10,19 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
-use super::{Provenance, RecordedMemory, Report, Stage, StepFacts, WhatIf, answer};
+use super::{
+    Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, WhatIf, answer,
+};
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{LayerNames, Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::profile::Recorded;
 use crate::search::{SearchResult, Word};
 use std::ops::Range;
+
+/// Upper bound on the groups of layers that a report lists because they use the same always-live
+/// variables.
+const MAX_SHARED: usize = 100;
 
 /// The data from which a report on a model (not on a compilation) is made.
 pub struct Inputs<'a> {
@@ -118,7 +124,12 @@ impl Report {
             constraints: (search.costs.request().constraints.iter())
                 .map(|constraint| constraint.origin.to_string())
                 .collect(),
-            shared_variables: inputs.shared_variables(shared),
+            shared_variables: (shared.into_iter().take(MAX_SHARED))
+                .map(|(layers, bytes)| SharedVariables {
+                    layers: inputs.names(layers.into_iter().map(|layer| layer as usize)),
+                    bytes,
+                })
+                .collect(),
             sizes: inputs.sizes(search),
             sweep: inputs.sweep(search),
             what_if: split.and_then(WhatIf::new),
@@ -130,10 +141,10 @@ impl Report {
 }
 
 impl Report {
-    /// Replaces the stages that are compiled like another profile, with another available memory
-    /// proportion. `other` is the report on that profile and the same split, and `is_own` returns
-    /// whether the stage with an index is compiled like it. A replaced stage keeps its proportion,
-    /// and gets all other data from `other`.
+    /// Replaces the stages that are compiled with the available memory proportion of another
+    /// profile by the stages of `other`, the report on that profile and the same split. `is_own`
+    /// returns whether the stage with a given index is one of them. A replaced stage keeps its
+    /// `amp`.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
         let others = other.split.into_iter().flat_map(|split| split.stages);

@@ -21,14 +21,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Upper bound on the sums of variables that are listed at the peak of the model or of a stage. A
-/// sum adds up variables of one category whose names differ only in numbers.
+/// Upper bound on the entries for the variables at the peak of the model or of a stage. An entry
+/// adds up the variables of one category whose names differ only in numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on the variables at one peak whose names are read in order to sum them up. The
-/// largest variables are chosen.
+/// Upper bound on the variables at one peak whose names are read, so that variables with similar
+/// names can be added up. The largest variables are chosen.
 const MAX_SUMMED: usize = 5000;
-/// Upper bound on the sums of variables that are listed for the tile that exceeds its limit most,
-/// if no split fits.
+/// Upper bound on the entries for the variables on the tile that exceeds its limit most, if no
+/// split fits. An entry adds up the variables of one category whose names differ only in numbers.
 const MAX_LACKING: usize = 3;
 /// Upper bound on the stashed variables that are listed for one stage.
 const MAX_STASHED: usize = 5;
@@ -44,8 +44,9 @@ pub struct NamedVariables {
     pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
     pub stashed: Vec<Vec<LiveVariable>>,
-    /// The largest sums of variables on the tile that exceeds its limit most, at the peak of that
-    /// tile; empty if a split fits.
+    /// The largest variables on the tile that exceeds its limit most, at the peak of that tile;
+    /// empty if a split fits. An entry adds up the variables of one category whose names differ
+    /// only in numbers.
     pub lacking: Vec<VariableSum>,
     /// The variables that are live at the steps that an HTML page draws; `None` if no page was
     /// requested, or if the profile has no steps.
@@ -111,7 +112,8 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        // The variables that are live at each of `places` (a tile and a step), now with names.
+        // For each of `places` (a tile and a step), the variables that are live there, with their
+        // names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live

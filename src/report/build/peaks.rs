@@ -17,7 +17,8 @@ const MAX_STAGE_POINTS: usize = 12_000;
 pub struct Peaks {
     /// The index of the fullest tile of the whole model, and the model's curves of live bytes: over
     /// all tiles, and on that tile. `None` if the model has no steps, or if only the split was
-    /// requested.
+    /// requested. The fullest tile has the most recorded bytes or, without recorded bytes, the most
+    /// bytes of variables; of equally full tiles, it is the first one.
     pub(super) whole: Option<(u32, LiveCurves)>,
     /// For each stage, its curves of live bytes, over all tiles and on the stage's fullest tile;
     /// `None` for a stage without steps.
@@ -36,7 +37,15 @@ impl Peaks {
         if detail < Detail::Full {
             return Self::default();
         }
-        let tile = fullest_tile(model);
+        let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
+        let bytes: Vec<u64> = match recorded.len() {
+            0 => (0..model.variables.tiles())
+                .map(|tile| model.variables.on_tile(tile))
+                .map(|variables| variables.map(|own| u64::from(own.bytes)).sum())
+                .collect(),
+            _ => recorded.collect(),
+        };
+        let tile = first_highest(&bytes).unwrap_or(0);
         let shown = search.iter().map(|search| &search.shown);
         let stages: Vec<_> = shown
             .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
@@ -88,20 +97,6 @@ impl Peaks {
         let curve = |curve| Curve::new(curve, points);
         Some((curve(&curves.all_tiles), curve(&curves.on_tile)))
     }
-}
-
-/// Returns the index of the model's fullest tile: the tile with the most recorded bytes or, without
-/// recorded bytes, with the most bytes of variables; of equally full tiles, the first one.
-fn fullest_tile(model: &Model) -> u32 {
-    let variables = &model.variables;
-    let of_tile = |tile| variables.on_tile(tile).map(|item| u64::from(item.bytes));
-    let bytes: Vec<u64> = match &model.recorded.tiles[..] {
-        [] => (0..variables.tiles())
-            .map(|tile| of_tile(tile).sum())
-            .collect(),
-        recorded => recorded.iter().map(|tile| tile.total).collect(),
-    };
-    first_highest(&bytes).unwrap_or(0)
 }
 
 impl Curve {

@@ -151,7 +151,6 @@ impl Inputs<'_> {
     /// groups of layers, as positions in the layer order, with the bytes of the always-live
     /// variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
-        let has_moves = search.costs.has_all() && self.is_full();
         search
             .shown
             .stages
@@ -174,11 +173,7 @@ impl Inputs<'_> {
                         .filter(|(layers, _)| crosses(layers))
                         .map(|&(_, bytes)| bytes)
                         .sum(),
-                    moves: if has_moves {
-                        self.moves(search, number, sides)
-                    } else {
-                        Vec::new()
-                    },
+                    moves: self.moves(search, number, sides),
                 }
             })
             .collect()
@@ -189,6 +184,9 @@ impl Inputs<'_> {
     /// bytes were not computed. `number` is the index of the stage before the cut; `sides` has the
     /// ranges of layers of the stages before and after the cut.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
+        if !search.costs.has_all() || !self.is_full() {
+            return Vec::new();
+        }
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);
         let now = [0, 1].map(|side| shown.peaks[number + side]);

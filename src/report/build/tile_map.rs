@@ -63,8 +63,9 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Chooses the tiles for which a map lists variables, at most 2,000: the fullest tile first,
-    /// and equally full tiles in ascending order.
+    /// Returns the tiles whose largest variables the HTML page's map of tiles lists, at most 2,000:
+    /// the tiles with the most recorded bytes, the fullest first. Equally full tiles are in
+    /// ascending order.
     pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
         let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
         tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));

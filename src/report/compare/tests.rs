@@ -63,8 +63,8 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(row(table, &name(&earlier.layers[1]))[6], "7");
     assert_eq!(row(table, "new")[..2], ["new", ""]);
     assert_eq!(row(table, &gone.unwrap())[0], "gone");
-    // The new layers are the one named `new`, and a second one with the name of a layer that both
-    // reports have.
+    // Two layers are new: `new`, and the copy of `layers[1]`. The earlier report has only one layer
+    // of that name, which is compared with `layers[1]` itself.
     let new = |row: &&Vec<String>| row[1] == "new";
     assert_eq!(table.plain_rows().iter().filter(new).count(), 2);
     assert_eq!(comparison.grown().count(), 2);

@@ -20,8 +20,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // The layer extends its block, which also takes in the layers without a number before
-            // it.
+            // The layer has the number of the last block, and extends this block over the layers
+            // without a number in between.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -80,10 +80,11 @@ impl<'a> FormSource<'a> {
 }
 
 impl Draft<'_> {
-    /// Prepares the numbers of blocks on each IPU: the first layer of each block gets `item`, and
-    /// other positions get an empty text, so that the items of a stage are its blocks. Also notes
-    /// which layers are outside blocks, how In and Out are placed and which IPUs are unused, and
-    /// warns of stages that begin inside a block.
+    /// Gives each position of the layer order a text that lines of configuration count by stage:
+    /// `item` for the first layer of each block (of a transformer, for example), otherwise an empty
+    /// text. Also adds notes on layers outside blocks, on the IPUs of In and Out (the operations
+    /// before and after the layers) and on unused IPUs, and warns of stages that begin inside a
+    /// block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
@@ -177,8 +178,9 @@ impl Draft<'_> {
     }
 }
 
-/// Notes which numbers are missing between `blocks`, or in which order blocks are counted if their
-/// names do not show the order. A block is a list of layers, each a position and a name.
+/// Adds a note on block numbers that are missing between the first and the last block or, unless
+/// the names of the blocks are ascending numbers, a note that lists these names. A block is a list
+/// of layers, each a position and a name.
 fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();

@@ -68,9 +68,10 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns `module` in quotes as the text of an entry, and a comment on the entry. If the module is
-/// unknown, the text is a placeholder with `name`, the name of the layer, and the comment tells the
-/// user to write the layer's first `kind` of module instead.
+/// Returns the text of a configuration entry that names `module`, in quotes, and the comment behind
+/// the entry. If the module is unknown, the text is a placeholder with `name`, the name of the
+/// layer, and the comment tells the user to write the layer's first `kind` (`module` or `Keras
+/// layer`) instead.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),

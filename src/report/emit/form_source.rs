@@ -16,20 +16,20 @@ pub struct FormSource<'a> {
     /// The highest number of stages if the configuration is written for every split of the layers,
     /// as an HTML page needs it; `None` if only `split` is written.
     pub most_stages: Option<usize>,
-    /// The split that the user's code would make of the configuration, if the form cannot express
-    /// `split`; otherwise `None`.
+    /// The split that the user's code would make of the configuration, if the form of `--emit`
+    /// cannot express `split`; otherwise `None`.
     pub other: Option<&'a BestSplit>,
 }
 
 impl<'a> FormSource<'a> {
-    /// Makes the source of a configuration from the split of `report`; `None` if the report has no
-    /// split. `root` is the name of the model in the user's code.
-    pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
+    /// Returns the split of `report`, which is to be written as configuration; `None` if the report
+    /// has no split. `root` is the name of the model in the user's code.
+    pub fn of(report: &'a Report, root: &'a str, most_stages: Option<usize>) -> Option<Self> {
         Some(Self {
             report,
             split: report.split.as_ref()?,
             root,
-            most_stages: None,
+            most_stages,
             other: None,
         })
     }
@@ -44,8 +44,8 @@ impl<'a> FormSource<'a> {
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// Returns the layers as [`layers`](Self::layers) does, followed by Out if Out has a position
-    /// of its own.
+    /// Returns the layers, each as its position in the layer order and its name, then Out (the
+    /// operations after the last layer) if Out has a position of its own.
     pub fn layers_and_out(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.layers().chain(self.out().map(|out| (out, "Out")))
     }
@@ -63,8 +63,8 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the modules that a position of the layer order (In, a layer or Out) calls in the
-    /// model's code. Returns `None` if there is no such position, or if another framework than
-    /// `framework` recorded the profile, since its names mean nothing in a form for `framework`.
+    /// model's code. Returns `None` if there is no such position, or if the profile was recorded
+    /// with another framework than `framework`, whose configuration cannot use its module names.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -73,14 +73,15 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position of Out, the operations after the layers, in the list of modules that
-    /// the positions call. It comes after all layers, even if Out runs on the first IPU.
+    /// Returns the index of Out (the operations after the last layer) in the split's list
+    /// `modules`. It is the last entry, even if Out runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the number of forward pipeline stages of a split into `stages` stages. Out is one
-    /// more forward stage if it runs on the first IPU again.
+    /// Returns the number of forward pipeline stages of a split into `stages` stages. If Out (the
+    /// operations after the last layer) runs on the first IPU after the last stage, Out is one more
+    /// forward stage.
     pub fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
@@ -125,8 +126,8 @@ impl<'a> FormSource<'a> {
             .collect::<Option<_>>()
             .unwrap_or_default();
         match amps.first() {
-            // If all stages have one available memory proportion, other splits have this proportion
-            // on each IPU, too.
+            // An available memory proportion that all stages have in common also holds for splits
+            // into other numbers of stages.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }
@@ -152,7 +153,8 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    /// Returns whether Out runs on the first IPU again after the last stage has run on another IPU.
+    /// Returns whether Out (the operations after the last layer) runs on the first IPU, after the
+    /// last stage has run on another IPU.
     pub fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }

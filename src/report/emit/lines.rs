@@ -3,51 +3,53 @@
 
 use super::FormSource;
 use crate::escape::printable;
-use crate::report::{Split, join, sentences, with_commas};
+use crate::report::{Split, Stage, join, sentences, with_commas};
 use crate::wording::grouped;
-use serde::Serialize;
 
 /// Placeholder in a line of configuration for the index of the stage that contains
 /// [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
-/// A line of configuration with values to put in, and the conditions on the splits that have the
-/// line. A line without conditions belongs to every split.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Line {
-    /// The text of the line in pieces. Every second piece, from the second on, names a value to put
-    /// in: `stage` (the index of the stage of `position`), `stages` and `last-stage` (the number of
-    /// stages, and the index of the last one), `fullest` (bytes on the fullest tile), `counts` and
-    /// `numbers` (the number of items of each stage, with commas or spaces between), `lists` (the
-    /// items of each stage in brackets), `free` (IPUs without a stage) or `shortfall` (why the
-    /// split does not fit). Without a value for `free` or `shortfall`, the line is left out.
-    text: Vec<String>,
-    /// The position of the layer order (0 for In) whose stage is put into the text, or to which
-    /// `begins` refers; missing if the line needs no position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    position: Option<u32>,
-    /// If true, only splits in which a stage other than the first begins at `position` have the
-    /// line; if false, only splits in which no stage begins there. Missing if the line belongs to
-    /// both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    begins: Option<bool>,
-    /// The numbers of stages with which this line of the configuration is printed: the lowest and
-    /// the highest, both inclusive. Missing if the line is printed for every number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stages: Option<(u32, u32)>,
-    /// Whether the line is a note that stays outside the text to paste, since the form has no
-    /// comments.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[cfg_attr(test, schemars(default))]
-    pub(super) note: bool,
-    /// For each position of the layer order, an item such as the name of a part of the model, or an
-    /// empty string; the values `counts`, `numbers` and `lists` count or list the items of each
-    /// stage. Empty if the line has none of these values. In `lists`, items after the last stage
-    /// are one more list or, with a single stage, belong to this stage.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, schemars(default))]
-    items: Vec<String>,
+written! {
+    /// A line of configuration with values to put in, and the conditions on the splits that have
+    /// the line. A line without conditions belongs to every split.
+    #[derive(Debug, Default)]
+    pub struct Line {
+        /// Text and names of values in turn, beginning with text. A value is `stage` (the index of
+        /// the stage that contains `position`), `stages` or `last-stage` (the number of stages, or
+        /// the index of the last one), `fullest` (bytes on the split's fullest tile), `counts` or
+        /// `numbers` (how many of `items` each stage has, with commas or spaces between), `lists`
+        /// (the `items` of each stage in brackets), `free` (the number of IPUs without a stage) or
+        /// `shortfall` (why the split does not fit). A line with `free` or `shortfall` is left out
+        /// if no IPU is free or the split fits.
+        text: Vec<String>,
+        /// The position of the layer order (0 for In) to which `begins` and the value `stage`
+        /// refer; missing if neither is there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        position: Option<u32>,
+        /// If true, this line of configuration belongs only to splits in which a stage other than
+        /// the first begins at `position`; if false, only to all other splits. Missing if it
+        /// belongs to every split.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        begins: Option<bool>,
+        /// The numbers of stages with which this line of the configuration is printed: the lowest
+        /// and the highest, both inclusive. Missing if the line is printed for every number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stages: Option<(u32, u32)>,
+        /// Whether this line is a note for the user that is shown beside the configuration, since a
+        /// configuration in JSON has no comments.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[cfg_attr(test, schemars(default))]
+        pub(super) note: bool,
+        /// For each position of the layer order, a text such as the name of a part of the model, or
+        /// an empty text. The values `counts`, `numbers` and `lists` count or list these texts by
+        /// stage, without empty texts. In `lists`, the texts after the last stage are one more list
+        /// or, with a single stage, belong to this stage. Empty if the line has none of these
+        /// values.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(test, schemars(default))]
+        items: Vec<String>,
+    }
 }
 
 /// A configuration that is being written: its notes for the user, and its lines to paste.
@@ -60,12 +62,12 @@ pub struct Draft<'a> {
 /// Collects the lines of a configuration, for one split or for every split of the same layers.
 pub struct Lines<'a> {
     source: FormSource<'a>,
-    /// The beginning of each line if the lines are notes: a comment mark, or an empty text in a
-    /// form without comments. `None` if the lines are to be pasted.
+    /// The beginning of each line if the lines are notes for the user: a comment mark, or an empty
+    /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
-    /// For each position of the layer order (In, a layer or Out), an item such as the name of a
-    /// part of the model, or an empty text. A line whose text counts or lists items gets a copy of
-    /// them.
+    /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
+    /// of the model, or an empty text. A line that counts or lists these texts by stage gets a copy
+    /// of them when it is added.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -84,24 +86,25 @@ impl<'a> Lines<'a> {
 
     /// Adds a line that the configuration has for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
-        self.push(text.as_ref(), None, None, None);
+        self.push(text.as_ref());
     }
 
     /// Adds a line that the configuration has for every split. [`STAGE`] in `text` stands for the
     /// index of the stage that contains `position`, a position of the layer order (In, a layer or
     /// Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
-        self.push(text.as_ref(), Some(position), None, None);
+        self.push(text.as_ref()).position = Some(position);
     }
 
-    /// Adds a line that the configuration has only for splits in which a stage other than the first
-    /// begins at the layer `position` (if `begins` is true) or in which no such stage begins there.
-    /// If only one split is written, the line is dropped unless this split meets the condition.
-    /// [`STAGE`] in `text` stands for the index of the stage of `position`.
+    /// Adds a line of configuration that belongs only to splits in which a stage other than the
+    /// first begins at `position` of the layer order (if `begins` is true), or only to all other
+    /// splits (if false). If only one split is written and the line does not belong to it, nothing
+    /// is added. [`STAGE`] in `text` stands for the index of the stage that contains `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
-            self.push(text.as_ref(), Some(position), Some(begins), None);
+            let line = self.push(text.as_ref());
+            (line.position, line.begins) = (Some(position), Some(begins));
         }
     }
 
@@ -117,24 +120,13 @@ impl<'a> Lines<'a> {
             .collect();
         for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
             if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
-                let range = (first, last) != (*from, *to) || most_stages.is_none();
-                self.push(
-                    line,
-                    None,
-                    None,
-                    range.then_some((*from as u32, *to as u32)),
-                );
+                let is_part = (first, last) != (*from, *to);
+                self.push(line).stages = is_part.then_some((*from as u32, *to as u32));
             }
         }
     }
 
-    fn push(
-        &mut self,
-        text: &str,
-        position: Option<u32>,
-        begins: Option<bool>,
-        stages: Option<(u32, u32)>,
-    ) {
+    fn push(&mut self, text: &str) -> &mut Line {
         let mut text: Vec<String> = text
             .split('\0')
             .map(|piece| match self.mark {
@@ -148,18 +140,18 @@ impl<'a> Lines<'a> {
             .skip(1)
             .step_by(2)
             .any(|slot| ["counts", "numbers", "lists"].contains(&slot.as_str()));
+        let place = self.all.len();
         self.all.push(Line {
             text,
-            position,
-            begins,
-            stages,
             note: self.mark == Some(""),
             items: if has_list {
                 self.items.clone()
             } else {
                 Vec::new()
             },
+            ..Line::default()
         });
+        &mut self.all[place]
     }
 }
 
@@ -182,7 +174,11 @@ impl Line {
         let stages = split.stages.len();
         let counts = || self.lists(split).into_iter().map(|items| items.len());
         Some(match slot {
-            "stage" => split.stage_of(self.position?).to_string(),
+            "stage" => {
+                let position = self.position?;
+                let before = |stage: &&Stage| stage.positions.end <= position;
+                split.stages.iter().take_while(before).count().to_string()
+            }
             "stages" => stages.to_string(),
             "last-stage" => stages.saturating_sub(1).to_string(),
             "fullest" => grouped(split.peak()),
@@ -208,8 +204,8 @@ impl Line {
         })
     }
 
-    /// For each stage, returns the items of its layers, such as names of parts of the model, that
-    /// the line of configuration counts or lists. Empty items are left out.
+    /// For each stage, returns the texts that `items` has for the stage's positions, without empty
+    /// texts.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages
@@ -228,15 +224,6 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains `position` of the layer order (In, a layer or
-    /// Out), or the number of stages if the position is after all stages.
-    fn stage_of(&self, position: u32) -> usize {
-        self.stages
-            .iter()
-            .take_while(|stage| stage.positions.end <= position)
-            .count()
-    }
-
     /// Returns whether a stage other than the first begins at `position` of the layer order (In, a
     /// layer or Out).
     pub(super) fn begins_at(&self, position: u32) -> bool {

@@ -33,7 +33,6 @@ use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
 use lines::{Draft, Lines, STAGE};
-use serde::Serialize;
 
 /// The name of the model in the user's code, unless the user gives another one (`--module-root`).
 pub const MODEL: &str = "model";
@@ -60,7 +59,7 @@ pub enum EmitForm {
 }
 
 impl EmitForm {
-    /// Returns the name of the form as `--emit` takes it, such as `poptorch`.
+    /// Returns the value of `--emit` that requests this form of configuration, such as `poptorch`.
     pub fn name(self) -> String {
         option_name(&self)
     }
@@ -71,12 +70,13 @@ impl EmitForm {
         format!("emit-{}", self.name())
     }
 
-    /// Chooses the form to propose to the user for the split of a report; `None` if the report has
-    /// no split, or if no form suits its framework, such as Poplar. For TensorFlow, the form has
-    /// Keras layers if the profile names the layer at which each stage begins; otherwise parts of
-    /// BERT if no stage begins inside a block; otherwise scopes.
+    /// Chooses the form of configuration that suits the framework of the report; `None` if the
+    /// report has no split, or if no form suits its framework, such as Poplar. For TensorFlow, the
+    /// form has the Keras layer at which each stage begins, if the profile names these layers;
+    /// otherwise the parts of BERT, if each stage begins at the beginning of a block (of a
+    /// transformer); otherwise scopes.
     pub fn of_report(report: &Report) -> Option<Self> {
-        let source = FormSource::of(report, MODEL)?;
+        let source = FormSource::of(report, MODEL, None)?;
         Some(match report.framework()? {
             Framework::Poptorch => EmitForm::Poptorch,
             Framework::Popart => EmitForm::Popart,
@@ -100,35 +100,36 @@ impl EmitForm {
         }
     }
 
-    /// Returns whether the form only states how many blocks each IPU gets. The model's code then
-    /// places the layers outside blocks.
+    /// Returns whether this form of configuration has only the number of blocks (of a transformer,
+    /// for example) on each IPU, so that the model's code places the layers outside blocks.
     pub fn has_counts(self) -> bool {
         matches!(self, EmitForm::Examples | EmitForm::Optimum)
     }
 }
 
-/// The split as configuration, in one form of `--emit`.
-#[derive(Debug, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Configuration {
-    /// The name of the form as `--emit` takes it, such as `poptorch`.
-    pub form: String,
-    /// The text to paste into the user's code or configuration.
-    pub text: String,
-    /// Notes for the user if the form is JSON, which has no comments. In other forms the notes are
-    /// comments in `text`, and this field is empty.
-    pub notes: String,
-    /// The lines of the configuration for every split that the reader of an HTML page can make by
-    /// moving cuts, each with conditions on the splits that have the line; empty if the page cannot
-    /// move cuts.
-    pub lines: Vec<Line>,
+written! {
+    /// The split as configuration, in one form of `--emit`.
+    #[derive(Debug, Default)]
+    pub struct Configuration {
+        /// The value of `--emit` that requests this configuration, such as `poptorch`.
+        pub form: String,
+        /// The text to paste into the user's code or configuration.
+        pub text: String,
+        /// Notes for the user if the form is JSON, which has no comments. In other forms the notes
+        /// are comments in `text`, and this field is empty.
+        pub notes: String,
+        /// The lines of configuration for all splits that the reader of an HTML page can make by
+        /// moving cuts. Each line states the splits to which it belongs. Empty if the page cannot
+        /// move cuts.
+        pub lines: Vec<Line>,
+    }
 }
 
-/// Writes the split of `report` in a form. The result is empty if the report has no split, and has
-/// only notes if the split leaves layers out. `root` is the name of the model in the user's code.
-/// [`Configuration::lines`] stays empty.
+/// Writes the split of `report` as configuration in the given form of `--emit`. The result is empty
+/// if the report has no split, and has only notes for the user if the split leaves layers out.
+/// `root` is the name of the model in the user's code. [`Configuration::lines`] stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
-    let Some(source) = FormSource::of(report, root) else {
+    let Some(source) = FormSource::of(report, root, None) else {
         return Configuration::default();
     };
     let by_counts = source.split.by_counts.as_ref();
@@ -153,19 +154,17 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     }
 }
 
-/// Returns the lines of `form` for every split of the report's layers into at most `most_stages`
-/// stages, among which an HTML page chooses when its reader moves cuts. The list is empty if the
-/// report has no split.
+/// Returns the lines of configuration, in the given form of `--emit`, for all splits of the
+/// report's layers into at most `most_stages` stages. An HTML page chooses among these lines when
+/// its reader moves cuts. The list is empty if the report has no split.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    let source = FormSource::of(report, MODEL).map(|source| FormSource {
-        most_stages: Some(most_stages),
-        ..source
-    });
-    source.map_or(Vec::new(), |source| written(form, source))
+    FormSource::of(report, MODEL, Some(most_stages))
+        .map_or(Vec::new(), |source| written(form, source))
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // A form in JSON has no comments, so its notes are a separate text and need no comment mark.
+    // These forms of configuration are JSON, which has no comments, so the notes for the user are a
+    // text of their own, without comment marks.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

@@ -44,8 +44,8 @@ impl Draft<'_> {
             };
             block(known(position), &what, ipu)
         };
-        // Operations before the first block are on IPU 0, so In needs no block if it is a stage of
-        // its own.
+        // Operations before the first `BeginBlock` run on IPU 0. So In (the operations before the
+        // first layer) needs no call if it is a stage of its own.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
             (None, Some((first, name))) => self.text.begin(first, false, line(first, name, "0")),
@@ -61,8 +61,8 @@ impl Draft<'_> {
     }
 
     /// Warns of splits in which a stage begins at `position` (In, a layer or Out) with operations
-    /// outside any module that begins there. A `BeginBlock` would leave these operations on the IPU
-    /// before.
+    /// that belong to no module. A `BeginBlock` call begins a stage at a module, so these
+    /// operations would stay on the IPU of the stage before.
     pub fn warn_functional(&mut self, position: u32) {
         let root = self.source.root;
         let Some(calls) = self.source.torch_calls(position) else {
@@ -159,8 +159,8 @@ fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            // A part such as `03` is a key, not an index, since Python numbers have no leading
-            // zeros.
+            // A part of the path such as `03` is a key, not an index, since Python numbers have no
+            // leading zeros.
             _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
                 module += &format!("[{part}]")
             }

@@ -13,22 +13,17 @@ use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences, with_commas};
 use crate::wording::{capital, grouped};
 
-/// The template of notes that every form begins with, such as the warning about a split that does
-/// not fit.
+/// The template of the notes for the user that every form of `--emit` begins with, such as the
+/// warning about a split that does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of notes for forms that count blocks on each IPU, about what such counts do not
-/// express: the IPUs of In and Out, and unused IPUs.
+/// The template of notes for the user on what numbers of blocks on each IPU do not express: the
+/// IPUs of In and Out (the operations before and after the layers), and unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// The reason, written in every form of `--emit`, for the available memory proportion that the form
-/// sets.
-const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
-                          operations that were compiled with it";
-
 impl Draft<'_> {
-    /// Writes a configuration in one form of `--emit`: fills the template that all forms share,
-    /// then the template of `form`, and adds the notes and the lines to paste of both.
+    /// Fills the template that all forms of `--emit` share and then the template of `form`, and
+    /// adds their lines to the notes for the user and to the configuration to paste.
     pub fn fill(&mut self, form: EmitForm) {
         for line in OF_ALL.lines().chain(form.template().lines()) {
             let (conditions, rest) = conditions_of(line);
@@ -36,8 +31,8 @@ impl Draft<'_> {
                 None => self.add(line),
                 Some(_) if !self.source.hold(conditions, self.source.split.stages.len()) => {}
                 Some("end") => break,
-                // Notes of lines before `@text` stand above the configuration, and all later notes
-                // below it.
+                // The configuration begins here. Notes for the user from earlier lines of the
+                // template stand above it, and all later notes below it.
                 Some("text") => self.text.all.append(&mut self.notes.all),
                 Some("blocks") => self.blocks(),
                 Some("checkpoints") => self.checkpoints(),
@@ -52,8 +47,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds a line of a template, with its values filled in, to the notes or to the lines to paste.
-    /// Lines that begin with `@` are not for this function.
+    /// Fills in the values of one line of a template, and adds it to the notes for the user or to
+    /// the configuration to paste. [`fill`](Self::fill) handles the lines that begin with `@`.
     pub fn add(&mut self, line: &str) {
         let (conditions, line) = conditions_of(line);
         let (lines, line) = match line.strip_prefix("# ") {
@@ -169,7 +164,9 @@ impl FormSource<'_> {
             "root" => self.root.to_string(),
             "other-stages" => self.report.pseudo_layers.plain_stages(&self.other?.stages),
             "other-fullest" => grouped(self.other?.fullest_tile_bytes),
-            "proportion" => PROPORTION.to_string(),
+            "proportion" => "the profile's value on each IPU, since the bytes of a stage are of \
+                             operations that were compiled with it"
+                .to_string(),
             "amps" => with_commas(self.amps(stages).iter()),
             "amps-by-name" => with_commas(
                 (0..)
@@ -187,8 +184,9 @@ impl FormSource<'_> {
                     .flat_map(|amp| [amp, amp])
                     .map(|amp| (amp * 1e4).round() / 1e2),
             ),
-            // A `$` with the name of a condition becomes `true` or `false`. Any other name stands
-            // for a value that depends on the cuts, so a placeholder is written.
+            // In a template, the name of a condition after `$` becomes `true` or `false`. All other
+            // names, such as `stage`, are values that depend on the cuts, so a placeholder is
+            // written.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
                 None => format!("\0{name}\0"),
@@ -207,7 +205,7 @@ mod tests {
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
         let report = report();
-        let source = FormSource::of(&report, MODEL).unwrap();
+        let source = FormSource::of(&report, MODEL, None).unwrap();
         let forms = EmitForm::value_variants()
             .iter()
             .map(|form| form.template());

@@ -1,5 +1,6 @@
 //! Tests of the configurations of `--emit` as text. `tests/it/report/emit` tests what Python and
-//! YAML read in them, and goldens test In and Out in stages of their own and on one IPU.
+//! YAML read in them. Goldens have the configurations of splits in which In and Out (the operations
+//! before and after the layers) are stages of their own, or are on one IPU.
 
 use super::*;
 use crate::model::{Framework, Layering, ModuleCalls, Positions, PseudoLayers};
@@ -127,7 +128,8 @@ fn layers_without_numbers_are_counted_in_their_order() {
     has(&text, "order: encoder0 decoder0\\n decoder1\n");
 }
 
-/// With one stage, Out is on the first IPU anyway, so no note says so.
+/// With a single stage, Out (the operations after the last layer) is on the first IPU anyway, so no
+/// note says that it runs there.
 #[test]
 fn out_on_the_only_ipu_needs_no_word() {
     let one = report_of(PseudoLayers::OutWithIn, &[&["0", "1"]], 1);

@@ -39,9 +39,25 @@ impl Report {
     /// Makes the report on a recorded compilation. The report has no layers and no split, since
     /// nothing was searched.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
-        let (fit, profile) = (inputs.fit(), inputs.profile);
+        let profile = inputs.profile;
+        let limit = inputs.limits.iter().copied().max().unwrap_or(0);
         let (tiles, categories) = (&profile.tiles, &profile.categories);
-        let memory = RecordedMemory::new(fit.limit, tiles, categories, inputs.detail, None);
+        let memory = RecordedMemory::new(limit, tiles, categories, inputs.detail, None);
+        let variables = profile.variables.as_ref();
+        let ipus: Vec<_> = (0..profile.ipus.count).map(|ipu| inputs.ipu(ipu)).collect();
+        let fit = Fit {
+            fits: ipus.iter().all(|ipu| ipu.fits),
+            limit,
+            tiles_per_ipu: profile.ipus.tiles_per_ipu,
+            replicas: profile.ipus.replicas,
+            listed_replicas: profile.ipus.listed_replicas,
+            variables: variables.map(|sums| sums.count),
+            has_names: variables.is_some_and(|sums| sums.has_names),
+            steps: profile.live.as_ref().map(|live| live.steps),
+            ipus,
+            limits: Some(inputs.limits).filter(|limits| limits.len() > 1),
+            comparison: None,
+        };
         Self {
             fit: Some(fit),
             warnings: inputs.warnings,
@@ -53,25 +69,6 @@ impl Report {
 }
 
 impl FitInputs<'_> {
-    fn fit(&self) -> Fit {
-        let profile = self.profile;
-        let variables = profile.variables.as_ref();
-        let ipus: Vec<IpuFit> = (0..profile.ipus.count).map(|ipu| self.ipu(ipu)).collect();
-        Fit {
-            fits: ipus.iter().all(|ipu| ipu.fits),
-            limit: self.limits.iter().copied().max().unwrap_or(0),
-            limits: (self.limits.len() > 1).then(|| self.limits.clone()),
-            tiles_per_ipu: profile.ipus.tiles_per_ipu,
-            replicas: profile.ipus.replicas,
-            listed_replicas: profile.ipus.listed_replicas,
-            variables: variables.map(|sums| sums.count),
-            has_names: variables.is_some_and(|sums| sums.has_names),
-            steps: profile.live.as_ref().map(|live| live.steps),
-            ipus,
-            comparison: None,
-        }
-    }
-
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));

@@ -6,6 +6,7 @@ use crate::report::{
     TileParts,
 };
 use crate::search::free_bytes;
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// The reason why a report cannot be the prediction for a recorded compilation.
@@ -18,7 +19,7 @@ pub enum FitComparisonError {
     )]
     NoSplit,
     /// The report that should predict the stages has a split without stages, since its search found
-    /// none.
+    /// no split.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]
@@ -68,12 +69,6 @@ impl FitComparison {
             cut_elsewhere,
             stages,
         })
-    }
-
-    /// Returns the stage whose IPU has the fewest free bytes on its fullest tile; of several such
-    /// stages, the first one. Returns `None` if there are no stages.
-    pub fn nearest_to_limit(&self) -> Option<&StageComparison> {
-        self.stages.iter().min_by_key(|stage| stage.free)
     }
 }
 
@@ -136,13 +131,9 @@ impl StageComparison {
     }
 }
 
-fn named_layers(ipu: &IpuFit) -> Vec<&str> {
-    ipu.layers
-        .iter()
-        .flatten()
-        .flatten()
-        .map(String::as_str)
-        .collect()
+fn named_layers(ipu: &IpuFit) -> BTreeSet<&str> {
+    let layers = ipu.layers.iter().flatten().flatten();
+    layers.map(String::as_str).collect()
 }
 
 /// Matches predicted stages with recorded IPUs. A stage first gets the free IPU that runs most of
@@ -195,11 +186,8 @@ fn cut_elsewhere(
     matched_by: MatchedBy,
 ) -> Option<CutElsewhere> {
     let differs = |(stage, ipu): &&(&Stage, &IpuFit)| {
-        let mut predicted: Vec<&str> = stage.named_layers().collect();
-        let mut recorded = named_layers(ipu);
-        predicted.sort_unstable();
-        recorded.sort_unstable();
-        matched_by == MatchedBy::Layers && predicted != recorded
+        let predicted: BTreeSet<&str> = stage.named_layers().collect();
+        matched_by == MatchedBy::Layers && predicted != named_layers(ipu)
     };
     let stages: Vec<u32> = pairs
         .iter()

@@ -24,7 +24,8 @@ pub fn verdict(fit: &Fit) -> String {
 pub fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
-        lines.extend(fit.nearest_to_limit().map(nearest));
+        let free = |ipu: &&IpuFit| ipu.fullest_tile.free;
+        lines.extend(fit.ipus.iter().min_by_key(free).map(nearest));
     }
     if fit.replicas > 1 {
         lines.push(format!(
@@ -101,7 +102,8 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
         return lines;
     }
     lines.extend(comparison.stages.iter().map(stage));
-    lines.extend(comparison.nearest_to_limit().map(|nearest| {
+    let nearest = comparison.stages.iter().min_by_key(|stage| stage.free);
+    lines.extend(nearest.map(|nearest| {
         format!(
             "stage {} is nearest to its limit: {} {}",
             nearest.stage,

@@ -11,7 +11,7 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
 /// Makes the table of IPUs: a row for each IPU that the profile lists, with the bytes of its
 /// fullest tile by kind of contents.
 pub fn ipus(report: &Report) -> Table {
-    let table = table!("fit", all_ipus(report), |ipu| {
+    table!("fit", all_ipus(report), |ipu| {
         "IPU" Count (.ipu),
         NotZero "Layers" Layers (.layers),
         "Fits" Text (.fits),
@@ -45,13 +45,13 @@ pub fn ipus(report: &Report) -> Table {
         "All accumulators" Bytes (.named?.accumulators),
         "All received" Bytes (.named?.received),
         "Cycles" Count (.cycles),
-    });
-    let for_people = "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
-         tile)";
-    Table {
-        has_bars: true,
-        ..table.of(report, "/fit/ipus", for_people)
-    }
+    })
+    .of(
+        report,
+        "/fit/ipus",
+        "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median tile)",
+    )
+    .with_bars()
 }
 
 /// Makes the table of recorded categories of variables: a row for each IPU and each category that

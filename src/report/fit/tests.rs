@@ -36,8 +36,8 @@ fn prediction(stages: &[&str]) -> Report {
     report
 }
 
-/// Makes a compilation whose IPUs have the given layers, and each 100 bytes more than the predicted
-/// stage of the same number.
+/// Makes a compilation whose IPUs run the given layers. Each IPU has 100 bytes more than the
+/// predicted stage with its index.
 fn fit(ipus: &[Option<&str>]) -> Fit {
     let ipu = |(number, layers): (usize, &Option<&str>)| {
         let mut ipu = IpuFit {
@@ -85,8 +85,8 @@ fn stages_are_where_their_layers_run() {
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
-    // Stages with only In or only Out have no layers to be matched by, and get the remaining IPUs
-    // in order.
+    // Stages that have only In or only Out (the operations before and after the layers) cannot be
+    // matched by layers, and get the remaining IPUs in order.
     let alone = comparison(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
@@ -183,15 +183,15 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (reserves(&enough.stages), enough.reserve),
         (vec![0, 0], Some(0))
     );
-    // If the compilation has other cuts than predicted, no reserve would help.
+    // If the compilation was cut at other layers than predicted, no `--reserve` would help.
     assert_eq!(
         comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
     );
 }
 
-/// Makes the recorded variables of a stage less than predicted by `variables` bytes, and its
-/// exchange code more by `exchange` bytes.
+/// Lowers the recorded variables of a stage by `variables` bytes below the predicted ones, and
+/// raises its recorded exchange code by `exchange` bytes above the predicted one.
 fn change(stage: &mut StageComparison, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,
@@ -223,8 +223,8 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), None);
 }
 
-/// If a stage has 72 bytes less than predicted, exchange code with 576 bytes more does not explain
-/// the difference, on the terminal or on the HTML page.
+/// If a stage has fewer bytes than predicted, neither the terminal nor the HTML page explains this
+/// by exchange code, which has more bytes than predicted. If it has more bytes, they do.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {
@@ -313,8 +313,8 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// The comparison of a tile for programs has all kinds of contents, such as code; in Markdown,
-/// people see only kinds that differ from the prediction.
+/// The table for programs compares all kinds of contents of a stage's fullest tile, such as code;
+/// the table in Markdown has only the kinds that differ from the prediction.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
     let all = tables::parts(&compiled()).plain_rows();

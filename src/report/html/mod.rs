@@ -123,7 +123,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // Drop half of the ranges of layers whose bytes the page needs when its reader moves cuts.
+    // Drop half of the ranges of layers whose bytes an HTML page needs when its reader moves cuts.
     |report| {
         let cuts: Vec<u32> = report
             .stages()
@@ -146,7 +146,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     },
     // Drop all ranges of layers, without which the page's reader cannot move cuts.
     |report| report.what_if = None,
-    // Drop the live variables of the fullest tile too, so that the page has no chart of them.
+    // Drop all live variables, so that the HTML page has no chart of them.
     |report| report.live_steps = None,
     // Drop the contents of each tile, so that the page has no map of tiles.
     |report| report.memory.tile_map = None,

@@ -195,7 +195,7 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert!(page.contains("id=\"packed-report\""));
     assert!(page.len() < 2_400_000, "{}", page.len());
     assert_eq!(data(&page), json(&report));
-    // With a lower bound on the HTML page's size, data for drawings is left out and the rest of the
+    // If the HTML page may have fewer bytes, data for drawings is left out and the rest of the
     // report stays.
     for most in [250_000, 100_000, 0] {
         let page = super::within(&report, most);
@@ -222,8 +222,8 @@ fn what_tells_least_is_left_out_first() {
         "/provenance/framework",
     ];
     assert_eq!(parts.len(), LEFT_OUT.len());
-    // The lists of variables for tiles are shorter than what this step would keep, so that nothing
-    // is removed.
+    // The tile map's lists of variables in the report for tests are so short that nothing is
+    // removed from them.
     let is_short = |part: &str| part.ends_with("/largest");
     for (number, leave_out) in LEFT_OUT.iter().enumerate() {
         let before = json(&report);

@@ -34,19 +34,6 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     .collect()
 }
 
-/// Returns the words that say where optimizer state is kept between updates; empty if each IPU
-/// keeps all of its state on the chip, as usual.
-fn elsewhere(facts: &PipelineFacts) -> String {
-    let replicas = facts.pipeline.replicas;
-    match facts.pipeline.state {
-        StatePlace::OnChip => String::new(),
-        state if state.is_sharded() => {
-            format!(", optimizer state {state} over {replicas} replicas")
-        }
-        state => format!(", optimizer state {state}"),
-    }
-}
-
 /// Returns the sentence that the fullest stage needs the most memory in the weight update, so that
 /// keeping optimizer state off the chip does not lower the peak. Returns `None` if the forward and
 /// backward passes need more memory than the update.
@@ -107,7 +94,16 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
 /// place of optimizer state. For the schedule `none`, they say why there is no pipeline.
 pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
-    let elsewhere = elsewhere(facts);
+    let elsewhere = match facts.pipeline.state {
+        StatePlace::OnChip => String::new(),
+        state if state.is_sharded() => {
+            format!(
+                ", optimizer state {state} over {} replicas",
+                facts.pipeline.replicas
+            )
+        }
+        state => format!(", optimizer state {state}"),
+    };
     if schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
             (false, _) => {
@@ -195,13 +191,7 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| {
-            if other.fits {
-                needing(other, "")
-            } else {
-                other_split(other)
-            }
-        })
+        .map(|other| needing(other, if other.fits { "" } else { " it does not fit:" }))
         .collect()
 }
 

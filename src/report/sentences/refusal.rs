@@ -5,7 +5,7 @@ use super::{needing, other_split};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Bytes, at_step, code, layers, name, stages};
 use crate::report::step::three_digits;
-use crate::report::{GivenSplit, Phrase, Refusal, RelaxationFacts, Report, with_commas};
+use crate::report::{Phrase, Refusal, RelaxationFacts, Report, with_commas};
 use crate::search::{Advice, Change, OverLimit};
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
@@ -13,7 +13,19 @@ use crate::wording::{counted, displayed};
 /// Returns the sentence that says why no split of the model's layers fits in the pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
     let why = match (refusal.reason, refusal.stages_needed) {
-        (Cause::TooFewIpus, Some(needed)) => return too_few(refusal, needed),
+        (Cause::TooFewIpus, Some(needed)) => {
+            let (are, end) = match refusal.ranges.len() {
+                1 => ("is", ""),
+                _ => ("are", ", each by itself, and meet only at their ends"),
+            };
+            return format!(
+                "these layers need at least {} in this pipeline: {} of layers {are} over the limit \
+                 of {}{end}",
+                counted(needed, "stage"),
+                counted(refusal.ranges.len(), "range"),
+                Amount(refusal.limit)
+            );
+        }
         (Cause::PinsOrLimits, _) => {
             "the pins, or the lower limits of some IPUs, prevent every split"
         }
@@ -41,21 +53,6 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Returns the sentence that the layers need at least `needed` stages in this pipeline, since each
-/// of several ranges of layers exceeds the limit and needs a cut of its own.
-fn too_few(refusal: &Refusal, needed: u32) -> String {
-    let (are, end) = match refusal.ranges.len() {
-        1 => ("is", ""),
-        _ => ("are", ", each by itself, and meet only at their ends"),
-    };
-    format!(
-        "these layers need at least {} in this pipeline: {} of layers {are} over the limit of {}{end}",
-        counted(needed, "stage"),
-        counted(refusal.ranges.len(), "range"),
-        Amount(refusal.limit)
-    )
-}
-
 fn over_limit(range: &OverLimit) -> String {
     format!(
         "{}: {} on tile {}{}",
@@ -74,8 +71,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
-    // A tile cannot have more memory than the target has. If the model needs more, this sentence is
-    // left out: the verdict already gives the bytes over the limit.
+    // A tile cannot have more memory than the target has. If the model needs more, `--mem-per-tile`
+    // is not proposed: the verdict already gives the bytes over the limit.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target
@@ -98,8 +95,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// From how many layers that use one weight popliner proposes to pass the weight on as an
-/// activation. The usual tie of an embedding and a head has only two.
+/// If at least this number of layers use one weight, popliner proposes to pass the weight on as an
+/// activation. A tie of an embedding and a head, the usual one, has only two.
 const MANY: usize = 3;
 
 /// Returns the sentence that a weight of many layers can stay on one IPU if the model reads the
@@ -146,19 +143,6 @@ fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<Strin
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
-    Some(format!(
-        "the most memory is missing in {}: {} of {} on tile {}{}",
-        layers(&stage.layers),
-        Amount(stage.bytes),
-        Bytes(stage.limit),
-        stage.tile,
-        largest(report, refusal)
-    ))
-}
-
-/// Returns the words that list the largest variables on the tile that exceeds its limit most. If
-/// the names of variables are unknown, the words say how to see them.
-fn largest(report: &Report, refusal: &Refusal) -> String {
     let all = refusal.largest_variables.iter().map(|sum| {
         let (own, name) = (&sum.variable, name(&sum.variable.name));
         match sum.count {
@@ -170,11 +154,18 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
             ),
         }
     });
-    match (all.len() == 0, report.liveness.is_some()) {
+    let largest = match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
         (false, _) => format!("; the largest variables are {}", with_commas(all)),
-    }
+    };
+    Some(format!(
+        "the most memory is missing in {}: {} of {} on tile {}{largest}",
+        layers(&stage.layers),
+        Amount(stage.bytes),
+        Bytes(stage.limit),
+        stage.tile
+    ))
 }
 
 /// Returns the sentence that describes a change of the model or of its options, and the bytes that
@@ -227,23 +218,17 @@ pub fn given(report: &Report) -> Option<String> {
     } else {
         ", which does not fit either,"
     };
-    Some(format!(
-        "the best split{fits} is {} with {} on the fullest tile; yours has {}{}",
-        stages(&given.best.stages),
-        Amount(given.best.fullest_tile_bytes),
-        Amount(split.peak()),
-        times_of_both(report, given)
-    ))
-}
-
-/// Returns the words that say how long a step takes with the best split and with the user's split;
-/// empty if either time is unknown.
-fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let steps = [&given.best.step, &report.step];
-    match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {
+    let times = match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {
         [Some(best), Some(own)] => format!("; a step takes {best} ms, and {own} ms with yours"),
         _ => String::new(),
-    }
+    };
+    Some(format!(
+        "the best split{fits} is {} with {} on the fullest tile; yours has {}{times}",
+        stages(&given.best.stages),
+        Amount(given.best.fullest_tile_bytes),
+        Amount(split.peak())
+    ))
 }
 
 #[cfg(test)]

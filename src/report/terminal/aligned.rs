@@ -100,8 +100,15 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
     // Bars can be drawn only if the header and each row of the table take one line.
     let bars = rows.bars();
-    if lines.len() == bars.len() + 1 {
-        add_bars(&mut lines, &bars, look, screen.width);
+    let widths = lines.iter().map(|line| display_width(line));
+    let taken = widths.max().unwrap_or(0) + 2;
+    let room = screen.width.saturating_sub(taken).min(*BAR.end());
+    if lines.len() == bars.len() + 1 && BAR.contains(&room) {
+        let largest = bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
+        for (line, own) in lines.iter_mut().skip(1).zip(bars) {
+            let pad = " ".repeat(taken.saturating_sub(display_width(line)));
+            *line += &(pad + &bar(look, own, largest, room));
+        }
     }
     lines.join("\n")
 }
@@ -139,27 +146,6 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds a bar to each of `lines`, the lines of a table, except to the header. `bars` has the bytes
-/// and the limit of each row, and `width` is the width of the terminal in columns of text. Without
-/// room for the minimum width of [`BAR`], no bars are added.
-fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
-    let taken = lines
-        .iter()
-        .map(|line| display_width(line))
-        .max()
-        .unwrap_or(0)
-        + 2;
-    let room = width.saturating_sub(taken).min(*BAR.end());
-    if !BAR.contains(&room) {
-        return;
-    }
-    let largest = bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0);
-    for (line, &own) in lines.iter_mut().skip(1).zip(bars) {
-        let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        *line += &(pad + &bar(look, own, largest, room));
-    }
-}
-
 /// The share of the limit, in per cent, above which the bar of a row has the colour of a warning.
 const NOTABLE: u128 = 90;
 
@@ -178,7 +164,8 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
-    // Below the mark, a bar looks full only if no bytes are free, and empty only for 0 bytes.
+    // Between 0 and the mark at the limit, a bar looks full only if no bytes are free, and empty
+    // only for 0 bytes.
     let share = (limit_share / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(
@@ -187,17 +174,14 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
         free.repeat(within - filled),
         full.repeat(scaled(over).min(beyond))
     );
-    look.toned(tone(bytes, limit), &drawn)
-}
-
-fn tone(bytes: u64, limit: u64) -> Severity {
-    if bytes > limit {
+    let tone = if bytes > limit {
         Severity::Bad
     } else if u128::from(bytes) * 100 > u128::from(limit) * NOTABLE {
         Severity::Notable
     } else {
         Severity::Good
-    }
+    };
+    look.toned(tone, &drawn)
 }
 
 #[cfg(test)]

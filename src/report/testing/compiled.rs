@@ -198,8 +198,8 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     }
 }
 
-/// Makes the prediction for [`compiled`], which differs from the recorded bytes in variables, stash
-/// and code.
+/// Makes the comparison of the recorded IPUs (`ipus`) with their prediction. Predicted and recorded
+/// bytes differ in variables, stash and code.
 fn compared(ipus: &[IpuFit]) -> FitComparison {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;
