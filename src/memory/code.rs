@@ -57,13 +57,17 @@ pub(super) fn collect(
     tiles: &Range<u32>,
     sets: &mut PlaceSets,
 ) -> Vec<CodeItem> {
-    let mut parts = vertex_code(model, placed, tiles, sets);
-    for &(code, set) in placed {
+    let of_vertices = vertex_code(model, placed, tiles, sets);
+    let mut parts: FxHashMap<_, Vec<&[TileRun]>> = of_vertices
+        .iter()
+        .map(|(&key, runs)| (key, vec![&runs[..]]))
+        .collect();
+    for &(code, set) in placed.iter().filter(|(_, set)| *set != NOWHERE) {
         for (kind, bytes) in by_kind(code, rules) {
             parts
                 .entry((kind, set))
                 .or_default()
-                .extend_from_slice(met(bytes, tiles));
+                .push(met(bytes, tiles));
         }
     }
     let mut items: Vec<CodeItem> = parts
@@ -73,7 +77,7 @@ pub(super) fn collect(
             set,
             bytes: add_up(&runs),
         })
-        .filter(|item| item.set != NOWHERE && !item.bytes.is_empty())
+        .filter(|item| !item.bytes.is_empty())
         .collect();
     items.sort_by_key(|item| (item.set, item.kind as u8));
     items
@@ -98,9 +102,15 @@ pub(super) fn by_tile<'a>(
 }
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
-    let runs = bytes.runs();
-    let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
-    &runs[..runs.partition_point(|run| run.from < tiles.end)]
+    let mut runs = bytes.runs();
+    // Mostly `tiles` are all tiles, and a search reads runs from all over the memory.
+    if runs.first().is_some_and(|run| run.to <= tiles.start) {
+        runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
+    }
+    if runs.last().is_some_and(|run| run.from >= tiles.end) {
+        runs = &runs[..runs.partition_point(|run| run.from < tiles.end)];
+    }
+    runs
 }
 
 /// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
@@ -167,33 +177,27 @@ fn vertex_code(
 
 /// Adds up bytes of code that are given for runs of tiles, which may overlap. Returns ascending,
 /// disjoint runs with the sum of the bytes on each tile; tiles without bytes are in no run.
-fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
-    let mut changes: Vec<(u32, i64)> = runs
-        .iter()
-        .flat_map(|run| {
-            [
-                (run.from, run.value.into()),
-                (run.to, -i64::from(run.value)),
-            ]
-        })
-        .collect();
-    changes.sort_unstable_by_key(|&(tile, _)| tile);
+fn add_up(parts: &[&[TileRun]]) -> Vec<TileSum> {
+    let runs = || parts.iter().copied().flatten();
+    let first = runs().map(|run| run.from).min().unwrap_or(0);
+    let end = runs().map(|run| run.to).max().unwrap_or(0);
+    let mut changes = vec![0i64; (end - first) as usize + 1];
+    for run in runs() {
+        changes[(run.from - first) as usize] += i64::from(run.value);
+        changes[(run.to - first) as usize] -= i64::from(run.value);
+    }
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0, 0);
-    for at in changes.chunk_by(|a, b| a.0 == b.0) {
-        let change: i64 = at.iter().map(|(_, change)| change).sum();
-        if change != 0 {
-            let to = at[0].0;
-            if bytes > 0 {
-                sums.push(TileSum {
-                    from,
-                    to,
-                    bytes: bytes as u64,
-                });
-            }
-            bytes += change;
-            from = to;
+    for (to, change) in (first..).zip(changes).filter(|&(_, change)| change != 0) {
+        if bytes > 0 {
+            sums.push(TileSum {
+                from,
+                to,
+                bytes: bytes as u64,
+            });
         }
+        bytes += change;
+        from = to;
     }
     sums
 }
@@ -376,7 +380,7 @@ mod tests {
         ) {
             let run = |(from, length, value)| TileRun { from, to: from + length, value };
             let runs: Vec<TileRun> = runs.into_iter().map(run).collect();
-            let found = add_up(&runs);
+            let found = add_up(&[&runs]);
             for tile in 0..50 {
                 let here = runs.iter().filter(|run| (run.from..run.to).contains(&tile));
                 let expected: u64 = here.map(|run| u64::from(run.value)).sum();

@@ -103,11 +103,11 @@ impl<'a> MemoryModel<'a> {
         let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
             return visit((counted, None), self.live_ranges(class));
         };
-        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
-            let counted = part.places.unwrap_or(counted);
+        for ((places, with), steps) in parts.filter(|(_, steps)| !steps.is_empty()) {
+            let counted = places.unwrap_or(counted);
             visit(
-                (counted, part.with.filter(|_| counted != EVERYWHERE)),
-                Some(&part.steps),
+                (counted, with.filter(|_| counted != EVERYWHERE)),
+                Some(steps),
             );
         }
     }

@@ -57,9 +57,12 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
 pub struct LiveClasses {
     /// One entry per equivalence class: whether the class is live on every liveness step.
     always_live: Vec<bool>,
-    /// One list per equivalence class: the ranges of step indices on which the class is live (ends
-    /// exclusive), disjoint and ascending.
-    ranges: Vec<Vec<(u32, u32)>>,
+    /// For each equivalence class, one after the other: the ranges of step indices on which the
+    /// class is live (ends exclusive), disjoint and ascending.
+    ranges: Vec<(u32, u32)>,
+    /// One entry per equivalence class: the index in `ranges` of its first range. One more entry
+    /// has the length of `ranges`.
+    starts: Vec<u32>,
     steps: u32,
 }
 
@@ -81,22 +84,24 @@ impl LiveClasses {
     /// class.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
-        let mut merged: Vec<Vec<_>> = always_live
-            .iter()
-            .map(|&always| Vec::from_iter((always && steps > 0).then_some((0, steps))))
-            .collect();
-        for (class, from, to) in ranges {
-            if always_live.get(class as usize) != Some(&false) {
-                continue;
+        let mut left = ranges.into_iter().peekable();
+        let (mut merged, mut starts) = (Vec::new(), vec![0]);
+        for (class, &always) in (0u32..).zip(&always_live) {
+            let first = merged.len();
+            merged.extend((always && steps > 0).then_some((0, steps)));
+            while let Some((_, from, to)) = left.next_if(|range| range.0 == class) {
+                match merged[first..].last_mut() {
+                    _ if always => {}
+                    Some((_, end)) if from <= *end => *end = to.max(*end),
+                    _ => merged.push((from, to)),
+                }
             }
-            match merged[class as usize].last_mut() {
-                Some((_, end)) if from <= *end => *end = to.max(*end),
-                _ => merged[class as usize].push((from, to)),
-            }
+            starts.push(merged.len() as u32);
         }
         Self {
             always_live,
             ranges: merged,
+            starts,
             steps,
         }
     }
@@ -139,7 +144,8 @@ impl LiveClasses {
     /// Returns the liveness steps on which the equivalence class at `position` is live: disjoint
     /// ranges of step indices (end exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
-        &self.ranges[position as usize]
+        let position = position as usize;
+        &self.ranges[self.starts[position] as usize..self.starts[position + 1] as usize]
     }
 
     /// Returns the largest number of bytes that are live on one liveness step, and the index of the
@@ -176,10 +182,11 @@ impl LiveClasses {
 /// Serializes the equivalence classes of variables as the three arguments of [`LiveClasses::new`].
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ranges: Vec<_> = (0u32..)
-            .zip(&self.ranges)
-            .flat_map(|(class, own)| own.iter().map(move |&(from, to)| (class, from, to)))
-            .collect();
+        let of_class = |class| {
+            let own = self.ranges(class).iter();
+            own.map(move |&(from, to)| (class, from, to))
+        };
+        let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
     }
 }

@@ -17,7 +17,7 @@ pub struct TileBytes {
 }
 
 /// A run of consecutive tiles with the same number, such as bytes of code. The number is not 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct TileRun {
     /// The first tile of the run of tiles.
     pub from: u32,
@@ -232,24 +232,20 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Deserializes runs of tiles, and checks that they ascend, that no run is empty, and that no value
+/// Deserializes runs of tiles, with `from` and `to` as differences at first, and checks that they ascend, that no run is empty, and that no value
 /// is 0. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut runs: Vec<TileRun> = Vec::deserialize(deserializer)?;
         let mut end = 0u32;
-        Vec::deserialize(deserializer)?
-            .into_iter()
-            .map(|(gap, tiles, value)| {
-                let from = end.checked_add(gap)?;
-                end = from.checked_add(tiles)?;
-                Some(TileRun {
-                    from,
-                    to: end,
-                    value,
-                })
-            })
-            .collect::<Option<_>>()
-            .and_then(|runs| Self::from_runs(runs, u32::MAX))
+        let within = runs.iter_mut().try_for_each(|run| {
+            run.from = end.checked_add(run.from)?;
+            run.to = run.from.checked_add(run.to)?;
+            end = run.to;
+            Some(())
+        });
+        within
+            .and_then(|()| Self::from_runs(runs, u32::MAX))
             .ok_or_else(|| D::Error::custom("values by tile are not in order"))
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct FlowBytes<const N: usize> {
     /// The bytes of the largest group of the flow's variables on each tile. All variables of a
     /// group have one equivalence class (live at the same steps) and one use set (used by the same
     /// operations).
-    pub largest: ByLane<u64, N>,
+    pub largest: ByLane<u32, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
@@ -46,15 +46,14 @@ impl<const N: usize> TileFlows<N> {
         self.bytes.resize(flows.list.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();
-        for &(number, bytes) in &uses.rows {
-            let bytes = bytes.map(u64::from);
+        for &(number, ref bytes) in &uses.rows {
             match flows.of_use(number) {
-                UseInPipeline::Flow(flow) => self.add(flow, &bytes),
+                UseInPipeline::Flow(flow) => self.add(flow, bytes),
                 UseInPipeline::Accumulated(element) => {
                     let accumulator = flows.pipeline.accumulator;
                     self.accumulators.push((
                         memory.counted(memory.uses.of(number).set),
-                        bytes.map(|bytes| accumulator.bytes(bytes, element)),
+                        bytes.map(|bytes| accumulator.bytes(bytes.into(), element)),
                     ));
                 }
                 UseInPipeline::NotUpdated | UseInPipeline::Other => {}
@@ -62,13 +61,13 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    fn add(&mut self, flow: u32, bytes: &[u64; N]) {
+    fn add(&mut self, flow: u32, bytes: &[u32; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
             sums.is_met = true;
             self.met.push(flow);
         }
-        lanes::add(&mut sums.all, bytes);
+        lanes::add(&mut sums.all, &bytes.map(u64::from));
         lanes::raise(&mut sums.largest, bytes);
     }
 }
@@ -196,7 +195,7 @@ impl Flows {
             if role.kept && roles.waits {
                 lanes::add(kept, &bytes.all);
             } else if role.kept {
-                lanes::raise(kept, &bytes.largest);
+                lanes::raise(kept, &bytes.largest.map(u64::from));
             }
         }
         transfers
@@ -427,7 +426,7 @@ mod made {
             let mut made = Self::default();
             for (flow, bytes) in (0u32..).zip(bytes) {
                 made.bytes.push(FlowBytes::default());
-                made.add(flow, &[bytes]);
+                made.add(flow, &[u32::try_from(bytes).expect("few bytes")]);
             }
             made
         }

@@ -79,7 +79,8 @@ impl<const N: usize> RangeAdditions<N> {
                 .filter(|_| kept.life == Life::AcrossPasses)
             {
                 let bytes = &mut self.kept[place as usize];
-                lanes::raise(bytes, &tiles.bytes[flow as usize].largest);
+                let largest = &tiles.bytes[flow as usize].largest;
+                lanes::raise(bytes, &largest.map(u64::from));
             }
         }
         for &(set, bytes) in &tiles.accumulators {

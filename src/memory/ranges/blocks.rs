@@ -22,11 +22,11 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// For each layer, the changes of live bytes from each place (liveness step at which a peak is
-    /// possible) to the next, as a range gets them when it grows to this layer. Entries are ordered
-    /// by block of places, then by layer, so that the entries that are read together are close to
-    /// each other.
-    changes: Vec<[B; N]>,
+    /// The changes of live bytes from each place (liveness step at which a peak is possible) to the
+    /// next, as a range of layers gets them when it grows to a layer. An entry has the changes in
+    /// one block of places for one layer; most layers change few blocks, and have no entry for the
+    /// others.
+    changes: Vec<[[B; N]; BLOCK]>,
     /// One entry per layer and block of liveness steps: sums of the live bytes in the block that a
     /// range of layers gets when it grows to this layer. They bound the live bytes in the block.
     /// Entries are ordered by layer, then by block.
@@ -57,6 +57,9 @@ pub(super) struct Blocks<B, const N: usize> {
 /// gets when it grows to one layer. They bound the live bytes in the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
+    /// The number of the changes of the layer in the block among all such changes, from 1; 0 if
+    /// there are none.
+    number: u32,
     changes: ByLane<B, N>,
     /// The sum of all increases of live bytes in the block, without the decreases. Added to the
     /// live bytes before the block, it bounds the live bytes in the block.
@@ -72,7 +75,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
-        renew(&mut self.changes, blocks * (layers + 1) * BLOCK, none);
+        self.changes.clear();
         renew(&mut self.sums, blocks * (layers + 1), BlockSums::default());
         renew(&mut self.is_stale, layers + 1, false);
         renew(&mut self.live_before, blocks, none);
@@ -86,16 +89,29 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
         let of_layer = layer * self.blocks;
-        let place =
-            |place: usize| (place / BLOCK * (self.layers + 1) + layer) * BLOCK + place % BLOCK;
-        let (begin, end) = (place(from), place(to));
-        lanes::add(&mut self.changes[begin], &bytes);
-        lanes::subtract(&mut self.changes[end], &bytes);
+        lanes::add(self.change_at(of_layer, from), &bytes);
+        lanes::subtract(self.change_at(of_layer, to), &bytes);
         let sums = &mut self.sums[of_layer + from / BLOCK];
         lanes::add(&mut sums.changes, &bytes);
         lanes::add(&mut sums.rises, &bytes);
         lanes::subtract(&mut self.sums[of_layer + to / BLOCK].changes, &bytes);
         self.is_stale[layer] = true;
+    }
+
+    /// Returns the change of live bytes at `place` (a step at which a peak is possible) when a range
+    /// gains the layer whose first entry in `sums` is `of_layer`.
+    fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
+        let number = &mut self.sums[of_layer + place / BLOCK].number;
+        if *number == 0 {
+            self.changes.push([[B::default(); N]; BLOCK]);
+            *number = self.changes.len() as u32;
+        }
+        &mut self.changes[*number as usize - 1][place % BLOCK]
+    }
+
+    /// Returns how many changes of live bytes are kept for each lane (tile).
+    pub fn cells(&self) -> usize {
+        self.changes.len() * BLOCK
     }
 
     /// Brings the upper bounds on the live bytes of `layer` in each block of steps up to date,
@@ -176,23 +192,20 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// current range has gained since the live bytes in the block were last needed.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
-        let sums_of = |layer: usize| {
-            let first = (block * (self.layers + 1) + layer) * BLOCK;
-            let sums = &self.sums[layer * self.blocks + block];
-            (&*sums.before, &self.changes[first..first + BLOCK])
-        };
         let before = &mut self.live_before[block];
         let seen = &mut self.seen[block];
+        let mut everywhere = None;
         if *seen == UNSEEN {
-            let everywhere = sums_of(self.layers);
-            *before = *everywhere.0;
-            changes.copy_from_slice(everywhere.1);
+            *before = [B::default(); N];
+            changes.fill(*before);
+            everywhere = Some(self.layers);
             *seen = self.start;
         }
-        for layer in *seen..self.end {
-            let sums = sums_of(layer);
-            lanes::add(before, sums.0);
-            for (changes, added) in changes.iter_mut().zip(sums.1) {
+        for layer in everywhere.into_iter().chain(*seen..self.end) {
+            let sums = &self.sums[layer * self.blocks + block];
+            lanes::add(before, &sums.before);
+            let added = self.changes.get((sums.number as usize).wrapping_sub(1));
+            for (changes, added) in changes.iter_mut().zip(added.into_iter().flatten()) {
                 lanes::add(changes, added);
             }
         }

@@ -42,11 +42,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Maximum number of sums of live bytes that a thread keeps for the tiles that it examines side by
-/// side: tiles times layers times places (steps at which a peak is possible). If there were more
-/// sums, examining each tile by itself would be as fast, because of the time to read the sums.
-const MAX_CELLS: usize = 1 << 21;
-
 impl MemoryModel<'_> {
     /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
     /// bytes on each tile, with the bytes on the fullest tile of each range. In a pipeline, the
@@ -281,19 +276,20 @@ impl RangePass<'_> {
             let model = ranges.model;
             let variables = &mut on_tiles.variables;
             variables.load(model, &on_tiles.uses, &mut on_tiles.always)?;
-            let cells = variables.places.saturating_mul(model.layers());
-            if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
+            if variables.most > B::HIGHEST {
                 return Ok(false);
             }
             let is_in = |number| paired.iter().any(|own| own.ranges.update == Some(number));
             let updates = self.updates.iter().copied().enumerate();
-            Examination {
+            let mut examination = Examination {
                 tiles: &model.overhead[tiles.start as usize..tiles.end as usize],
                 scratch: on_tiles,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
                 pipelines: paired,
+            };
+            if !examination.run() {
+                return Ok(false);
             }
-            .run();
         }
         Ok(true)
     }

@@ -15,6 +15,11 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+/// Maximum number of sums of live bytes that a thread keeps for the tiles that it examines side by
+/// side. If there were more sums, examining each tile by itself would be as fast, because of the
+/// time to read the sums.
+const MAX_CELLS: usize = 1 << 21;
+
 /// The number of ranges of layers with the same start whose peaks are allocated together, as soon
 /// as the peaks of one of them are needed. In large models, the peaks of most ranges are never
 /// needed.
@@ -298,24 +303,32 @@ pub(super) struct Examination<'a, B, const N: usize> {
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
     /// tiles that are examined. As soon as a range fits in no pipeline, longer ranges from the same
-    /// start are skipped.
-    pub fn run(&mut self) {
+    /// start are skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes on so many
+    /// tiles would take too much memory.
+    pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
         self.scratch
             .blocks
             .restart(self.scratch.variables.places, layers);
         for start in 0..layers {
-            self.begin(start);
+            if !self.begin(start) {
+                return false;
+            }
             self.ranges_from(start);
         }
+        true
     }
 
-    fn begin(&mut self, start: usize) {
+    /// Starts an empty range of layers at the position `start`. Returns false if the sums of live
+    /// bytes would take too much memory.
+    fn begin(&mut self, start: usize) -> bool {
         let scratch = &mut *self.scratch;
         for (layer, stretch) in scratch.variables.moving.from(start) {
-            scratch
-                .blocks
-                .enter(layer, stretch, scratch.uses.bytes(stretch.row));
+            let bytes = scratch.uses.bytes(stretch.row);
+            scratch.blocks.enter(layer, stretch, bytes);
+            if N > 1 && scratch.blocks.cells() > MAX_CELLS / N {
+                return false;
+            }
         }
         scratch.always.begin(start);
         scratch.code.begin(start);
@@ -326,6 +339,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         for pipeline in &mut self.pipelines {
             pipeline.begin(start, &scratch.flows);
         }
+        true
     }
 
     fn ranges_from(&mut self, start: usize) {

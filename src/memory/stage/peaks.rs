@@ -188,7 +188,8 @@ impl StagesToCompute<'_> {
         }
         self.prepare(scratch);
         self.step_through(scratch);
-        let mut peaks = vec![Vec::new(); tiles.len()];
+        let none = |_| Vec::with_capacity(self.stages.len());
+        let mut peaks: Vec<_> = tiles.map(none).collect();
         for stage in 0..self.stages.len() {
             for (peaks, peak) in peaks.iter_mut().zip(self.peaks_of(stage, scratch)) {
                 peaks.push(peak);

@@ -20,32 +20,27 @@ use crate::limits;
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// The liveness steps at which the variables of each use (variables with one equivalence class and
 /// use set) are live in stages of a pipeline.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StageLives {
     /// One entry per use (variables with one equivalence class and use set), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): an index into `lives`. A model can have
-    /// millions of uses, and many of them share an entry of `lives`.
-    of_uses: Vec<u32>,
-    /// The distinct lists of parts of liveness steps ([`PartOfLife`]). Variables are live in a
-    /// stage at the steps of all parts in their list that apply to the stage. The list with the
-    /// index [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
-    lives: Vec<Box<[PartOfLife]>>,
+    /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. Variables are live in
+    /// a stage at the liveness steps of all parts that apply to the stage. The range is empty if
+    /// the variables are live as in the profile. A model can have millions of uses, and many of
+    /// them share a range.
+    of_uses: Vec<Range<usize>>,
+    /// The stages to which a part applies, and its half-open liveness steps, as a range of `steps`.
+    parts: Vec<(Condition, Range<usize>)>,
+    steps: Steps,
 }
 
-/// Half-open liveness steps at which certain variables are live in those stages that have any of
-/// the positions `places`; `None` stands for all stages that have the variables. If variables have
-/// several parts of this kind, they are live in a stage at the steps of all parts that apply to it.
-#[derive(Debug)]
-pub(crate) struct PartOfLife {
-    pub places: Option<PlaceSet>,
-    /// A position (In, a layer or Out) that a stage must have, besides one of `places`, for the
-    /// liveness steps in `steps` to apply to it; `None` if no such position is required.
-    pub with: Option<u32>,
-    pub steps: Steps,
-}
+/// Tells to which stages some liveness steps of certain variables apply: to those that have any of
+/// the positions of a set (`None`: all stages that have the variables), and also a further position
+/// (In, a layer or Out; `None`: no such position is required).
+type Condition = (Option<PlaceSet>, Option<u32>);
 
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
@@ -80,16 +75,15 @@ impl StageLives {
             },
             sets,
             known: FxHashMap::default(),
-            lives: vec![Box::default()],
-            left: limits::ENTRIES,
+            found: Self::default(),
         };
-        let of_uses = (0u32..)
-            .zip(model.variables.uses())
-            .map(|(number, variable)| loading.of_use(number, variable))
-            .collect::<Result<_, _>>()?;
-        let lives = loading.lives;
+        for (number, variable) in (0u32..).zip(model.variables.uses()) {
+            let parts = loading.of_use(number, variable)?;
+            loading.found.of_uses.push(parts);
+        }
+        let found = loading.found;
         sets.check()?;
-        Ok(Self { of_uses, lives })
+        Ok(found)
     }
 }
 
@@ -99,18 +93,15 @@ impl Flows {
     /// variables in [`CountedUses`](crate::memory::uses::CountedUses). Returns `None` if the
     /// variables are live as in the profile.
     #[inline]
-    pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+    pub fn lives(&self, number: u32) -> Option<impl Iterator<Item = (Condition, &[(u32, u32)])>> {
         let known = self.lives.as_ref()?;
-        match known.of_uses[number as usize] {
-            AS_RECORDED => None,
-            life => Some(&known.lives[life as usize]),
-        }
+        let parts = &known.parts[known.of_uses[number as usize].clone()];
+        let part = |(condition, steps): &(Condition, Range<usize>)| {
+            (*condition, &known.steps[steps.clone()])
+        };
+        (!parts.is_empty()).then(|| parts.iter().map(part))
     }
 }
-
-/// The index into [`StageLives::lives`] that stands for variables that are live in stages at the
-/// same steps as in the profile.
-const AS_RECORDED: u32 = 0;
 
 /// Computes the liveness steps at which variables are live in stages, and stores each distinct
 /// result once, since a model can have millions of groups of variables.
@@ -122,39 +113,40 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// Results that have been computed for variables that all positions need at the same liveness
-    /// steps, as indices into `lives`. The key has everything on which the result depends:
-    /// equivalence class, index of the flow (tensors with the same users), [`Flow::is_layered`]
-    /// and, for gradients, the step at which an accumulator takes them.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
-    lives: Vec<Box<[PartOfLife]>>,
-    /// The number of ranges of liveness steps that may still be stored; beyond it, the computation
-    /// fails rather than run out of memory.
-    left: usize,
+    /// The parts that have been found for variables that all positions need at the same steps, as
+    /// in [`StageLives::of_uses`]. The key has all on which these steps depend: equivalence class,
+    /// flow, [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes them.
+    known: FxHashMap<(u32, u32, bool, Option<u32>), Range<usize>>,
+    found: StageLives,
 }
 
 impl Loading<'_> {
-    /// Returns the index into `lives` of the liveness steps at which `variable` (variables with one
-    /// equivalence class and use set) is live in stages, and stores these steps if they are new.
+    /// Returns the parts of the liveness steps at which `variable` (variables with one equivalence
+    /// class and use set) is live in stages, as in [`StageLives::of_uses`], and stores these steps
+    /// if they are new.
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
-    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
+    fn of_use(
+        &mut self,
+        number: u32,
+        variable: &VariableUse,
+    ) -> Result<Range<usize>, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
-            return Ok(AS_RECORDED);
+            return Ok(0..0);
         };
         let own_flow = &flows.list[flow as usize];
         let recorded = self.model.classes.ranges(variable.class);
         let end = flows.summed.until(own_flow, variable.set, recorded);
         let own = flows.own_steps.get(&number);
         if own.is_none() && end.is_none() && !flows.recomputes_layers() {
-            return Ok(AS_RECORDED);
+            return Ok(0..0);
         }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
         let key = (variable.class, flow, is_layered, end);
-        if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
-            return Ok(known);
+        if let Some(known) = self.known.get(&key).filter(|_| own.is_none()) {
+            return Ok(known.clone());
         }
         let parts = match own {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
@@ -162,27 +154,36 @@ impl Loading<'_> {
         };
         let is_recorded = parts
             .iter()
-            .all(|part| part.places.is_none() && part.with.is_none() && part.steps == *recorded);
-        let mut life = AS_RECORDED;
+            .all(|(condition, steps)| *condition == (None, None) && *steps == *recorded);
+        let StageLives {
+            parts: all, steps, ..
+        } = &mut self.found;
+        let first = all.len();
         if !is_recorded {
-            life = self.lives.len() as u32;
-            self.left = self
-                .left
-                .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
-                .ok_or(TooManyPlaces)?;
-            self.lives.push(parts.into());
+            for (condition, own) in parts {
+                let from = steps.len();
+                steps.extend(own);
+                all.push((condition, from..steps.len()));
+            }
+            if steps.len() > limits::ENTRIES {
+                return Err(TooManyPlaces);
+            }
         }
+        let life = first..all.len();
         if own.is_none() {
-            self.known.insert(key, life);
+            self.known.insert(key, life.clone());
         }
         Ok(life)
     }
 
-    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
-    /// live in stages, if all positions (In, layers, Out) need these variables at the same steps.
-    /// `steps` are the steps at which they would be live without recomputation. `is_layered` says
-    /// whether it is known which layer recomputes them ([`Flow::is_layered`]).
-    fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
+    /// Returns the liveness steps at which variables of `flow` are live in stages, if all positions
+    /// (In, layers, Out) need them at the same steps. `steps` are these steps without
+    /// recomputation, and `is_layered` is [`Flow::is_layered`] for the variables.
+    fn of_all(
+        &mut self,
+        (flow, is_layered): (&Flow, bool),
+        steps: &Steps,
+    ) -> Vec<(Condition, Steps)> {
         let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
         found
@@ -191,10 +192,9 @@ impl Loading<'_> {
             .map(|held| (None, held))
             .chain(found.beside.into_iter().map(|held| (Some(&others), held)))
             .filter(|(_, (_, steps))| !steps.is_empty())
-            .map(|(places, (with, steps))| PartOfLife {
-                places: places.map(|places| self.sets.intern(places)),
-                with,
-                steps,
+            .map(|(places, (with, steps))| {
+                let places = places.map(|places| self.sets.intern(places));
+                ((places, with), steps)
             })
             .collect()
     }
@@ -208,7 +208,7 @@ impl Loading<'_> {
         (flow, is_layered): (&Flow, bool),
         own: &[StepsOfPosition],
         end: Option<u32>,
-    ) -> Vec<PartOfLife> {
+    ) -> Vec<(Condition, Steps)> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (position, steps) in own {
             let needed = self
@@ -230,11 +230,7 @@ impl Loading<'_> {
         by_positions(&always)
             .into_iter()
             .chain(more)
-            .map(|(places, steps)| PartOfLife {
-                places: Some(self.sets.intern(&places)),
-                with: None,
-                steps,
-            })
+            .map(|(places, steps)| ((Some(self.sets.intern(&places)), None), steps))
             .collect()
     }
 }
