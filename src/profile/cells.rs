@@ -55,7 +55,6 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the integer that the row has in `column`; `None` for NULL.
-    #[inline]
     pub fn signed(&self, column: usize) -> Result<Option<i64>> {
         match self.value(column)? {
             ValueRef::Integer(value) => Ok(Some(value)),
@@ -66,7 +65,6 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer that the row has in `column`; `None` for NULL. A negative integer is an
     /// error.
-    #[inline]
     pub fn optional(&self, column: usize) -> Result<Option<u64>> {
         match self.signed(column)? {
             Some(value @ ..0) => Err(self.problem(column, format!("{value} is negative"))),
@@ -77,8 +75,13 @@ impl<'r> Cells<'r> {
     /// Returns the integer that the row has in `column`. A negative integer or NULL is an error.
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
-        self.optional(column)?
-            .ok_or_else(|| self.problem(column, "it is NULL instead of a number"))
+        // Nearly every cell holds a number, so this case comes first.
+        match self.value(column)? {
+            ValueRef::Integer(value @ 0..) => Ok(value as u64),
+            _ => self
+                .optional(column)?
+                .ok_or_else(|| self.problem(column, "it is NULL instead of a number")),
+        }
     }
 
     /// Returns the integer that the row has in `column`. NULL or an integer outside 32 bits is an
