@@ -7,6 +7,7 @@ use super::{Cells, Database, Variables};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -134,45 +135,46 @@ pub fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let parts = database.scan_ranges(
-        TABLE,
-        columns,
-        <(VariableLists, Vec<u32>)>::default,
-        |row, (lists, outside)| {
-            let member = position(variables, &row, row.unsigned(1)?)?;
-            let id = row.unsigned(0)?;
-            let is_repeated = lists.ends_with(id, member);
-            lists.push(id, member);
-            let mut regions = None;
-            if columns.len() > 2 {
-                regions = row.raw_text(2)?;
-            }
-            if is_repeated
-                || regions.and_then(end_of_regions).unwrap_or(0)
-                    > variables.bytes[member as usize].into()
-            {
-                outside.push(member);
-            }
-            Ok(())
-        },
-    )?;
-    let (lists, outside): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let mut outside = outside.concat();
+    let init = <(VariableLists, Vec<u32>)>::default;
+    let parts = database.scan_ranges(TABLE, columns, init, |row, (lists, ends)| {
+        let member = position(variables, &row, row.unsigned(1)?)?;
+        let id = row.unsigned(0)?;
+        let is_repeated = lists.ends_with(id, member);
+        lists.push(id, member);
+        let mut regions = None;
+        if columns.len() > 2 {
+            regions = row.raw_text(2)?;
+        }
+        let end = regions.and_then(end_of_regions).unwrap_or(0);
+        ends.push(if is_repeated { u32::MAX } else { end });
+        Ok(())
+    })?;
+    // The bytes of the variables are in no order in memory. The processor loads many of them at
+    // once here, but not between two rows.
+    let outside = |(lists, ends): &(VariableLists, Vec<u32>)| -> Vec<u32> {
+        let members = lists.members.iter().zip(ends);
+        members
+            .filter(|&(&member, &end)| end > variables.bytes[member as usize])
+            .map(|(&member, _)| member)
+            .collect()
+    };
+    let mut outside: Vec<u32> = parts.par_iter().flat_map_iter(outside).collect();
     outside.sort_unstable();
     outside.dedup();
+    let lists = parts.into_iter().map(|(lists, _)| lists).collect();
     Ok((VariableLists::join(lists), outside))
 }
 
-/// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; `None` for a text
-/// of another form. The parser is written by hand for speed, since a profile has millions of such
+/// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; at most `u32::MAX`.
+/// Returns `None` for a text of another form. The parser is written by hand for speed, since a profile has millions of such
 /// texts.
 #[inline]
-fn end_of_regions(text: &[u8]) -> Option<u64> {
+fn end_of_regions(text: &[u8]) -> Option<u32> {
     let (mut end, mut place) = (0, 1);
     for &byte in text.strip_suffix(b")")?.iter().rev() {
         match byte {
             b'0'..=b'9' if place < 1 << 40 => end += u64::from(byte - b'0') * place,
-            b',' if place > 1 => return Some(end),
+            b',' if place > 1 => return Some(u32::try_from(end).unwrap_or(u32::MAX)),
             _ => return None,
         }
         place *= 10;
