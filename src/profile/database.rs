@@ -160,7 +160,7 @@ impl Database {
             ids.push(row.unsigned(0)?);
             read(row)
         })?;
-        Ok((Ids::of(table, columns[0], &ids)?, values))
+        Ok((Ids::of(table, columns[0], ids.iter().copied())?, values))
     }
 
     /// Calls `read` for each row of `table`. Returns a map from the id of a row (its value in the

@@ -41,12 +41,13 @@ impl Ids {
     ///
     /// # Errors
     /// If two rows have the same id. The error is this id.
-    pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
+    pub fn new(ids: impl Iterator<Item = u64> + Clone) -> Result<Self, u64> {
+        let count = ids.clone().count();
         if ids.clone().zip(0..).all(|(id, position)| id == position) {
-            return Ok(Self::Same(ids.len() as u32));
+            return Ok(Self::Same(count as u32));
         }
         let highest = ids.clone().max().unwrap_or(0);
-        if highest / SPARSE < ids.len() as u64 {
+        if highest / SPARSE < count as u64 {
             let mut array = vec![ABSENT; highest as usize + 1];
             for (id, position) in ids.zip(0..) {
                 if std::mem::replace(&mut array[id as usize], position) != ABSENT {
@@ -65,8 +66,8 @@ impl Ids {
 
     /// Creates the index that maps ids of rows of `table` to their positions. `ids` holds the ids
     /// of all rows, in order. If two rows have the same id, the error names `table` and `column`.
-    pub fn of(table: &str, column: &str, ids: &[u64]) -> Result<Self> {
-        Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
+    pub fn of(table: &str, column: &str, ids: impl Iterator<Item = u64> + Clone) -> Result<Self> {
+        Self::new(ids).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
     /// Returns the position of the row with the id `id`; `None` if no row has this id.

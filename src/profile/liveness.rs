@@ -33,7 +33,7 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
     let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
-    let ids = Ids::of(STEPS, "id", &ids)?;
+    let ids = Ids::of(STEPS, "id", ids.iter().copied())?;
     let steps = rows.into_iter().map(|(id, program, parent)| {
         let index = |parent| {
             let problem = || format!("there is no step {parent}");
@@ -57,12 +57,12 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
 pub struct LiveClasses {
     /// One entry per equivalence class: whether the class is live on every liveness step.
     always_live: Vec<bool>,
-    /// For each equivalence class, one after the other: the ranges of step indices on which the
-    /// class is live (ends exclusive), disjoint and ascending.
+    /// The ranges of step indices on which each equivalence class is live (ends exclusive), class
+    /// after class. The ranges of a class are disjoint and ascending.
     ranges: Vec<(u32, u32)>,
     /// One entry per equivalence class: the index in `ranges` of its first range. One more entry
     /// has the length of `ranges`.
-    starts: Vec<u32>,
+    starts: Vec<usize>,
     steps: u32,
 }
 
@@ -83,25 +83,22 @@ impl LiveClasses {
     /// are ignored. Ranges that touch or overlap are merged, so that no step counts twice for a
     /// class.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
+        ranges.retain(|&(class, ..)| always_live.get(class as usize) == Some(&false));
+        let always = (0..).zip(&always_live).filter(|own| *own.1 && steps > 0);
+        ranges.extend(always.map(|(class, _)| (class, 0, steps)));
         ranges.sort_unstable();
-        let mut left = ranges.into_iter().peekable();
-        let (mut merged, mut starts) = (Vec::new(), vec![0]);
-        for (class, &always) in (0u32..).zip(&always_live) {
-            let first = merged.len();
-            merged.extend((always && steps > 0).then_some((0, steps)));
-            while let Some((_, from, to)) = left.next_if(|range| range.0 == class) {
-                match merged[first..].last_mut() {
-                    _ if always => {}
-                    Some((_, end)) if from <= *end => *end = to.max(*end),
-                    _ => merged.push((from, to)),
-                }
+        ranges.dedup_by(|next, last| {
+            let is_one = next.0 == last.0 && next.1 <= last.2;
+            if is_one {
+                last.2 = last.2.max(next.2);
             }
-            starts.push(merged.len() as u32);
-        }
+            is_one
+        });
+        let start = |class| ranges.partition_point(|range| range.0 < class);
         Self {
+            starts: (0..=always_live.len() as u32).map(start).collect(),
+            ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
             always_live,
-            ranges: merged,
-            starts,
             steps,
         }
     }
@@ -145,7 +142,7 @@ impl LiveClasses {
     /// ranges of step indices (end exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         let position = position as usize;
-        &self.ranges[self.starts[position] as usize..self.starts[position + 1] as usize]
+        &self.ranges[self.starts[position]..self.starts[position + 1]]
     }
 
     /// Returns the largest number of bytes that are live on one liveness step, and the index of the

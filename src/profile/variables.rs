@@ -12,6 +12,7 @@ use crate::parallel::concatenated;
 use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
+use std::ops::Range;
 
 /// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
 /// since it was never allocated to a tile.
@@ -75,52 +76,57 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let init = <(Self, LabelKeys)>::default;
-        let parts = database.scan_ranges(TABLE, columns, init, |row, (part, labels)| {
-            part.tiles.push(row.tile(1)? as u16);
+        let parts = database.scan_ranges(TABLE, columns, Part::default, |row, part| {
+            let own = &mut part.variables;
+            own.tiles.push(row.tile(1)? as u16);
             let category = row.position(3, &category_ids, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
-            part.var_ids.push(row.unsigned(0)?);
-            part.bytes.push(row.small(2)?);
-            part.categories.push(category as u8);
-            part.classes.push(class);
+            let id = row.unsigned(0)?;
+            match part.ids.last_mut() {
+                Some(run) if run.end == id => run.end += 1,
+                _ => part.ids.push(id..id + 1),
+            }
+            own.bytes.push(row.small(2)?);
+            own.categories.push(category as u8);
+            own.classes.push(class);
             if has_names {
                 let mut label = 0;
                 if persistent.get(class as usize) == Some(&true)
                     && labelled == Some(category as usize)
                 {
-                    label = labels.number((row.unsigned(5)?, row.optional(6)?));
+                    label = part.labels.number((row.unsigned(5)?, row.optional(6)?));
                 }
-                part.label_of.push(label);
+                own.label_of.push(label);
             }
             Ok(())
         })?;
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables in the
-    /// range, and the keys of their labels. Reads the labels from `database`. Joins one column at a
-    /// time, so that at most a few columns are in memory twice.
+    /// Joins `parts`, which has one entry per range of rows in rowid order. Reads the labels from
+    /// `database`. Joins one column at a time, so that at most a few columns are in memory twice.
     fn join(
-        parts: Vec<(Self, LabelKeys)>,
+        mut parts: Vec<Part>,
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self> {
-        let (mut parts, keys): (Vec<Self>, Vec<_>) = parts.into_iter().unzip();
         let mut labels = LabelKeys::default();
-        for (part, keys) in parts.iter_mut().zip(keys) {
-            let numbers = labels.absorb(keys);
-            for label in &mut part.label_of {
+        for part in &mut parts {
+            let numbers = labels.absorb(take(&mut part.labels));
+            for label in &mut part.variables.label_of {
                 *label = numbers[*label as usize];
             }
         }
-        let mut var_ids = column(&mut parts, |part| &mut part.var_ids);
-        let ids = Ids::of(TABLE, "var_id", &var_ids)?;
-        if matches!(ids, Ids::Same(_)) {
-            var_ids = Vec::new();
-        }
+        let var_ids = parts
+            .iter()
+            .flat_map(|part| part.ids.iter().cloned())
+            .flatten();
+        let ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
         Ok(Self {
-            var_ids,
+            var_ids: match ids {
+                Ids::Same(_) => Vec::new(),
+                _ => var_ids.collect(),
+            },
             ids,
             tiles: column(&mut parts, |part| &mut part.tiles),
             bytes: column(&mut parts, |part| &mut part.bytes),
@@ -177,13 +183,26 @@ impl Variables {
     }
 }
 
+/// The lowered variables in a range of rows.
+#[derive(Default)]
+struct Part {
+    /// The columns of the variables, without ids and labels.
+    variables: Variables,
+    /// The `var_id` of each variable, as runs of consecutive ids.
+    ids: Vec<Range<u64>>,
+    labels: LabelKeys,
+}
+
 /// Concatenates one column of the table of variables. `parts` has one entry per range of rows, from
 /// which `of_part` returns the column. The column is taken out of the parts, which frees memory.
 fn column<T: Copy + Send + Sync>(
-    parts: &mut [Variables],
+    parts: &mut [Part],
     of_part: fn(&mut Variables) -> &mut Vec<T>,
 ) -> Vec<T> {
-    concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
+    let columns = parts
+        .iter_mut()
+        .map(|part| take(of_part(&mut part.variables)));
+    concatenated(columns.collect())
 }
 
 /// Name of the category of variables that hold data of tensors. Variables of other categories have

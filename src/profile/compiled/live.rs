@@ -92,7 +92,7 @@ pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
-    Ids::of(STEPS, "id", &steps)?;
+    Ids::of(STEPS, "id", steps.iter().copied())?;
     Ok(steps)
 }
 
