@@ -273,27 +273,34 @@ fn by_tile(
 /// GiB. `starts` has the index of each tile's first group and is updated.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
-    split_by(groups, lengths)
-        .into_par_iter()
-        .for_each(|tile| tile.sort_unstable_by_key(|group| group.number));
-    let (mut from, mut kept) = (0, 0);
-    for end in &mut starts[1..] {
-        let first = kept;
-        for position in from..*end as usize {
-            let group = groups[position];
-            if let Some(last) = groups[first..kept].last_mut()
+    let joined = |tile: &mut [TileUse]| {
+        tile.sort_unstable_by_key(|group| group.number);
+        let mut kept = 0;
+        for position in 0..tile.len() {
+            let group = tile[position];
+            if let Some(last) = tile[..kept].last_mut()
                 && last.number == group.number
                 && let Some(sum) = last.bytes.checked_add(group.bytes)
             {
                 last.bytes = sum;
             } else {
-                groups[kept] = group;
+                tile[kept] = group;
                 kept += 1;
             }
         }
-        from = std::mem::replace(end, kept as u32) as usize;
+        kept
+    };
+    let kept: Vec<usize> = split_by(groups, lengths)
+        .into_par_iter()
+        .map(joined)
+        .collect();
+    let (mut from, mut to) = (0, 0);
+    for (end, kept) in starts[1..].iter_mut().zip(kept) {
+        groups.copy_within(from..from + kept, to);
+        to += kept;
+        from = std::mem::replace(end, to as u32) as usize;
     }
-    groups.truncate(kept);
+    groups.truncate(to);
     groups.shrink_to_fit();
 }
 

@@ -15,8 +15,10 @@ pub fn check_variables(
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
+    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
+    let any_lacks = variables.labels.iter().any(|label| label.lacks_contexts);
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
-        .filter(|&own| variables.labels[variables.label(own) as usize].lacks_contexts)
+        .filter(|own| any_lacks && label(own).lacks_contexts)
         .collect();
     let lacking = |table, what, positions: &[u32]| {
         let mut bytes = vec![0; profile.target.num_tiles as usize];
@@ -25,9 +27,11 @@ pub fn check_variables(
         (!positions.is_empty())
             .then(|| Contradiction::lacking(Witness::Variables, table, row, bytes, recorded))
     };
+    let (by_category, by_step) =
+        rayon::join(|| by_category(variables, recorded), || by_step(profile));
     [
-        by_category(variables, recorded),
-        by_step(profile),
+        by_category,
+        by_step,
         lacking("compute_sets", "variables that no program uses", &unused),
         lacking(
             "exchange_regions",
