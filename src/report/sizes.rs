@@ -47,7 +47,7 @@ pub(super) fn next_size(report: &Report) -> Option<String> {
             .filter(move |size| size.answer.fits == fit);
         sizes.map(|size| size.micro_batch)
     };
-    let largest = sizes_that(true).last();
+    let largest = sizes_that(true).next_back();
     let over = sizes_that(false).find(|&size| Some(size) > largest);
     let text = match (largest, over) {
         (None, None) => return None,
