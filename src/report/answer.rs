@@ -7,110 +7,118 @@ use crate::model::LayerNames;
 use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The proof that the report's split is the best one by the objective.
-    pub struct Proof {
-        /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
-        /// `time`.
-        pub objective: String,
-        /// Whether no split is better than the report's by the objective. If true, the integer
-        /// program was solved to optimality and the dynamic program agrees in every number; for
-        /// `time`, every split that could be faster was tried. For a greedy search and a split that
-        /// the user gave, `false`, and `objectives` is empty.
-        pub optimal: bool,
-        /// The best value of each number by which splits are compared, as the integer program and
-        /// the dynamic program found it, the most important number first. With the objective `time`
-        /// there is one entry: the fewest possible cycles of the slowest stage.
-        pub objectives: Vec<ObjectiveProof>,
-    }
+/// The proof that the report's split is the best one by the objective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Proof {
+    /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
+    /// `time`.
+    pub objective: String,
+    /// Whether no split is better than the report's by the objective. If true, the integer
+    /// program was solved to optimality and the dynamic program agrees in every number; for
+    /// `time`, every split that could be faster was tried. For a greedy search and a split that
+    /// the user gave, `false`, and `objectives` is empty.
+    pub optimal: bool,
+    /// The best value of each number by which splits are compared, as the integer program and
+    /// the dynamic program found it, the most important number first. With the objective `time`
+    /// there is one entry: the fewest possible cycles of the slowest stage.
+    pub objectives: Vec<ObjectiveProof>,
+}
 
-    /// Why no split fits, and which changes of options or of the model would help.
-    pub struct Refusal {
-        /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or
-        /// limits prevent every split, or the pipeline adds too many bytes.
-        pub reason: Cause,
-        /// Bytes that a stage may take on each tile, which is the memory of a tile less the
-        /// reserve. If the limits of IPUs differ, the highest one.
-        pub limit: u64,
-        /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at
-        /// most in their end layers. Each range needs a cut of its own, so together they prove how
-        /// many stages are needed.
-        pub ranges: Vec<OverLimit>,
-        /// The names of the layers before which the user requires a cut. The proof of
-        /// `stages_needed` includes these cuts.
-        pub cuts_before: LayerNames,
-        /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if
-        /// no number of stages is enough.
-        pub stages_needed: Option<u32>,
-        /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
-        /// requested IPUs; `null` if no limit is enough.
-        pub smallest_limit: Option<u64>,
-        /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
-        /// `smallest_limit` and the reserve; `null` if no memory is enough.
-        pub smallest_tile_memory: Option<u64>,
-        /// The best split on tiles with `smallest_tile_memory` bytes each; `null` if the model fits
-        /// on no tile size.
-        pub with_memory: Option<BestSplit>,
-        /// The fewest IPUs, over all replicas, that the framework supports and on which the model
-        /// fits; `null` if no number up to 64 is enough, or if each IPU has a limit of its own.
-        pub fewest_ipus: Option<u32>,
-        /// The best split on `fewest_ipus` IPUs; `null` if `fewest_ipus` is `null`.
-        pub on_more_ipus: Option<BestSplit>,
-        /// The highest number of IPUs, summed over all replicas, on which a split was searched to
-        /// find `fewest_ipus`; `null` if each IPU has a limit of its own.
-        pub ipus_tried: Option<u32>,
-        /// The constraints that keep layers in one stage although these layers exceed the limit
-        /// together: each as the option that the user typed, or for a tied weight, as its name and
-        /// the option that unties it.
-        pub kept_together: Vec<String>,
-        /// Splits that fit if some constraints are dropped or some weights are untied; empty if
-        /// there are none, or if there are neither constraints nor tied weights.
-        pub relaxations: Vec<RelaxationFacts>,
-        /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds
-        /// its limit.
-        pub most_over: Option<OverLimit>,
-        /// Changes of the model that would free memory in the stage `most_over`, which exceeds its
-        /// limit most. No profile can show whether these changes are enough.
-        pub advice: Vec<Advice>,
-        /// The largest variables that are live at the peak of the fullest tile of the stage
-        /// `most_over`. Variables of one category whose names differ only in numbers are one entry;
-        /// there are at most 3 entries, most bytes first. Empty if names of variables are
-        /// unavailable, such as in a saved model.
-        pub largest_variables: Vec<VariableSum>,
-    }
+/// Why no split fits, and which changes of options or of the model would help.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Refusal {
+    /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or
+    /// limits prevent every split, or the pipeline adds too many bytes.
+    pub reason: Cause,
+    /// Bytes that a stage may take on each tile, which is the memory of a tile less the
+    /// reserve. If the limits of IPUs differ, the highest one.
+    pub limit: u64,
+    /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at
+    /// most in their end layers. Each range needs a cut of its own, so together they prove how
+    /// many stages are needed.
+    pub ranges: Vec<OverLimit>,
+    /// The names of the layers before which the user requires a cut. The proof of
+    /// `stages_needed` includes these cuts.
+    pub cuts_before: LayerNames,
+    /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if
+    /// no number of stages is enough.
+    pub stages_needed: Option<u32>,
+    /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
+    /// requested IPUs; `null` if no limit is enough.
+    pub smallest_limit: Option<u64>,
+    /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
+    /// `smallest_limit` and the reserve; `null` if no memory is enough.
+    pub smallest_tile_memory: Option<u64>,
+    /// The best split on tiles with `smallest_tile_memory` bytes each; `null` if the model fits
+    /// on no tile size.
+    pub with_memory: Option<BestSplit>,
+    /// The fewest IPUs, over all replicas, that the framework supports and on which the model
+    /// fits; `null` if no number up to 64 is enough, or if each IPU has a limit of its own.
+    pub fewest_ipus: Option<u32>,
+    /// The best split on `fewest_ipus` IPUs; `null` if `fewest_ipus` is `null`.
+    pub on_more_ipus: Option<BestSplit>,
+    /// The highest number of IPUs, summed over all replicas, on which a split was searched to
+    /// find `fewest_ipus`; `null` if each IPU has a limit of its own.
+    pub ipus_tried: Option<u32>,
+    /// The constraints that keep layers in one stage although these layers exceed the limit
+    /// together: each as the option that the user typed, or for a tied weight, as its name and
+    /// the option that unties it.
+    pub kept_together: Vec<String>,
+    /// Splits that fit if some constraints are dropped or some weights are untied; empty if
+    /// there are none, or if there are neither constraints nor tied weights.
+    pub relaxations: Vec<RelaxationFacts>,
+    /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds
+    /// its limit.
+    pub most_over: Option<OverLimit>,
+    /// Changes of the model that would free memory in the stage `most_over`, which exceeds its
+    /// limit most. No profile can show whether these changes are enough.
+    pub advice: Vec<Advice>,
+    /// The largest variables that are live at the peak of the fullest tile of the stage
+    /// `most_over`. Variables of one category whose names differ only in numbers are one entry;
+    /// there are at most 3 entries, most bytes first. Empty if names of variables are
+    /// unavailable, such as in a saved model.
+    pub largest_variables: Vec<VariableSum>,
+}
 
-    /// A split that fits after some constraints are dropped or some tied weights are untied.
-    #[derive(Default)]
-    pub struct RelaxationFacts {
-        /// The constraints (pins, for example) that must be dropped so that the split fits, each as
-        /// the option that the user typed.
-        pub constraints: Vec<String>,
-        /// The names of the tied weights that must be untied so that the split fits. An untied
-        /// weight has a copy on each stage that uses it.
-        pub weights: Vec<String>,
-        /// The best split when `constraints` are dropped and `weights` are untied.
-        pub answer: BestSplit,
-    }
+/// A split that fits after some constraints are dropped or some tied weights are untied.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RelaxationFacts {
+    /// The constraints (pins, for example) that must be dropped so that the split fits, each as
+    /// the option that the user typed.
+    pub constraints: Vec<String>,
+    /// The names of the tied weights that must be untied so that the split fits. An untied
+    /// weight has a copy on each stage that uses it.
+    pub weights: Vec<String>,
+    /// The best split when `constraints` are dropped and `weights` are untied.
+    pub answer: BestSplit,
+}
 
-    /// The comparison of a split that the user gave with the best split.
-    pub struct GivenSplit {
-        /// The constraints that the user's split breaks: options as the user typed them, and ties
-        /// of weights, such as `the tie of wte`.
-        pub broken_constraints: Vec<String>,
-        /// The best split by the objective, for comparison with the user's split; if no split fits,
-        /// the one with the lowest peak.
-        pub best: BestSplit,
-    }
+/// The comparison of a split that the user gave with the best split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GivenSplit {
+    /// The constraints that the user's split breaks: options as the user typed them, and ties
+    /// of weights, such as `the tie of wte`.
+    pub broken_constraints: Vec<String>,
+    /// The best split by the objective, for comparison with the user's split; if no split fits,
+    /// the one with the lowest peak.
+    pub best: BestSplit,
+}
 
-    /// Layers that use the same always-live variables, such as constants and untied weights. Each
-    /// stage with any of these layers needs a copy of the variables.
-    pub struct SharedVariables {
-        /// The names of the layers that use the always-live variables, in layer order.
-        pub layers: LayerNames,
-        /// Bytes of the always-live variables that all of `layers` use, summed over all tiles.
-        pub bytes: u64,
-    }
+/// Layers that use the same always-live variables, such as constants and untied weights. Each
+/// stage with any of these layers needs a copy of the variables.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SharedVariables {
+    /// The names of the layers that use the always-live variables, in layer order.
+    pub layers: LayerNames,
+    /// Bytes of the always-live variables that all of `layers` use, summed over all tiles.
+    pub bytes: u64,
 }
 
 /// Returns the proof that the split of `search` is the best. If the search was greedy, if the user

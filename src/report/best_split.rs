@@ -8,68 +8,68 @@ use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::LayerNames;
 use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The best split for the user's request with some options changed or, if none fits, the split
-    /// with the lowest peak.
-    #[derive(Default)]
-    pub struct BestSplit {
-        /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split
-        /// has fewer stages.
-        pub ipus: u32,
-        /// Number of replicas of the pipeline that work in parallel, at least 1.
-        pub replicas: u64,
-        /// The order in which the stages of this split process micro-batches.
-        pub schedule: Schedule,
-        /// Which activations the pipeline recomputes in the backward pass instead of stashing them.
-        pub recompute: Recompute,
-        /// The place of optimizer state between updates. Sharded state is divided among all
-        /// replicas.
-        pub state: StatePlace,
-        /// Whether every stage of the split is within its limit on every tile.
-        pub fits: bool,
-        /// Bytes that `fullest_stage` may take on each tile, which is the memory of a tile less the
-        /// reserve.
-        pub limit: u64,
-        /// The peak of the split: the bytes on the fullest tile of any stage.
-        pub fullest_tile_bytes: u64,
-        /// The index of the stage with the fewest free bytes on its fullest tile; the first one of
-        /// a tie.
-        pub fullest_stage: u32,
-        /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not
-        /// fit.
-        pub free: i64,
-        /// For each stage, in order, the bytes on its fullest tile.
-        pub stage_bytes: Vec<u64>,
-        /// The available memory proportion of each stage, in order; empty unless profiles of
-        /// several proportions are given (`--amp`).
-        pub amps: Vec<f64>,
-        /// Bytes of the variables that cross cuts between stages, over all tiles. A variable is
-        /// added once for each cut that it crosses.
-        pub cut_bytes: u64,
-        /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
-        pub slowest_stage_cycles: Option<u64>,
-        /// The time of one step (all micro-batches and the weight update) in this split's pipeline;
-        /// `null` if the profile has no cycles.
-        pub step: Option<StepFacts>,
-        /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered
-        /// from replicas, or loaded from off the chip without `--streaming-bandwidth`.
-        pub lacks_time: bool,
-        /// For each stage, in order, the names of its layers.
-        pub stages: Vec<LayerNames>,
-        /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the
-        /// IPUs stay empty; `null` if neither applies.
-        pub hint: Option<String>,
-        /// The options by which this split's request differs from the user's command, such as
-        /// `--recompute layer`; empty for the answer to the user's own request.
-        pub options: String,
-        /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0
-        /// if the peak is lower. Always 0 in a sweep and in a plan.
-        pub change: i64,
-        /// The command line that would make this split the answer; empty if the report was made
-        /// without a command line.
-        pub command: String,
-    }
+/// The best split for the user's request with some options changed or, if none fits, the split
+/// with the lowest peak.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BestSplit {
+    /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split
+    /// has fewer stages.
+    pub ipus: u32,
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
+    pub replicas: u64,
+    /// The order in which the stages of this split process micro-batches.
+    pub schedule: Schedule,
+    /// Which activations the pipeline recomputes in the backward pass instead of stashing them.
+    pub recompute: Recompute,
+    /// The place of optimizer state between updates. Sharded state is divided among all
+    /// replicas.
+    pub state: StatePlace,
+    /// Whether every stage of the split is within its limit on every tile.
+    pub fits: bool,
+    /// Bytes that `fullest_stage` may take on each tile, which is the memory of a tile less the
+    /// reserve.
+    pub limit: u64,
+    /// The peak of the split: the bytes on the fullest tile of any stage.
+    pub fullest_tile_bytes: u64,
+    /// The index of the stage with the fewest free bytes on its fullest tile; the first one of
+    /// a tie.
+    pub fullest_stage: u32,
+    /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not
+    /// fit.
+    pub free: i64,
+    /// For each stage, in order, the bytes on its fullest tile.
+    pub stage_bytes: Vec<u64>,
+    /// The available memory proportion of each stage, in order; empty unless profiles of
+    /// several proportions are given (`--amp`).
+    pub amps: Vec<f64>,
+    /// Bytes of the variables that cross cuts between stages, over all tiles. A variable is
+    /// added once for each cut that it crosses.
+    pub cut_bytes: u64,
+    /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
+    pub slowest_stage_cycles: Option<u64>,
+    /// The time of one step (all micro-batches and the weight update) in this split's pipeline;
+    /// `null` if the profile has no cycles.
+    pub step: Option<StepFacts>,
+    /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered
+    /// from replicas, or loaded from off the chip without `--streaming-bandwidth`.
+    pub lacks_time: bool,
+    /// For each stage, in order, the names of its layers.
+    pub stages: Vec<LayerNames>,
+    /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the
+    /// IPUs stay empty; `null` if neither applies.
+    pub hint: Option<String>,
+    /// The options by which this split's request differs from the user's command, such as
+    /// `--recompute layer`; empty for the answer to the user's own request.
+    pub options: String,
+    /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0
+    /// if the peak is lower. Always 0 in a sweep and in a plan.
+    pub change: i64,
+    /// The command line that would make this split the answer; empty if the report was made
+    /// without a command line.
+    pub command: String,
 }
 
 impl BestSplit {
@@ -99,23 +99,23 @@ impl BestSplit {
     }
 }
 
-facts! {
-    /// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of
-    /// each. No other configuration is better than a listed one in IPUs, time and memory at once,
-    /// but some that differ little from a listed one are left out.
-    pub struct PlanFacts {
-        /// Number of IPUs that a configuration may use, over all replicas.
-        pub max_ipus: u32,
-        /// The numbers of IPUs for which the search for a plan tried to find a split, ascending.
-        pub ipus_tried: Vec<u32>,
-        /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that the
-        /// search for a plan tried.
-        pub pipelines_tried: Vec<Pipeline>,
-        /// At most 8 configurations that fit; empty if no configuration fits. The recommended
-        /// configuration comes first, and the others follow from fast to slow (without cycles, from
-        /// few to many IPUs). Configurations with an unknown part of their time come last.
-        pub rows: Vec<BestSplit>,
-    }
+/// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of
+/// each. No other configuration is better than a listed one in IPUs, time and memory at once,
+/// but some that differ little from a listed one are left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlanFacts {
+    /// Number of IPUs that a configuration may use, over all replicas.
+    pub max_ipus: u32,
+    /// The numbers of IPUs for which the search for a plan tried to find a split, ascending.
+    pub ipus_tried: Vec<u32>,
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that the
+    /// search for a plan tried.
+    pub pipelines_tried: Vec<Pipeline>,
+    /// At most 8 configurations that fit; empty if no configuration fits. The recommended
+    /// configuration comes first, and the others follow from fast to slow (without cycles, from
+    /// few to many IPUs). Configurations with an unknown part of their time come last.
+    pub rows: Vec<BestSplit>,
 }
 
 impl PlanFacts {
@@ -126,17 +126,17 @@ impl PlanFacts {
     }
 }
 
-facts! {
-    /// The best split for each number of IPUs (`--sweep`).
-    pub struct Sweep {
-        /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
-        pub limit: u64,
-        /// Whether each row of the sweep is the best of several pipelines. If false, all rows are
-        /// splits in one pipeline.
-        pub compares_pipelines: bool,
-        /// The best split for each number of IPUs, ascending by number of IPUs.
-        pub rows: Vec<BestSplit>,
-    }
+/// The best split for each number of IPUs (`--sweep`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Sweep {
+    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
+    pub limit: u64,
+    /// Whether each row of the sweep is the best of several pipelines. If false, all rows are
+    /// splits in one pipeline.
+    pub compares_pipelines: bool,
+    /// The best split for each number of IPUs, ascending by number of IPUs.
+    pub rows: Vec<BestSplit>,
 }
 
 impl Inputs<'_> {

@@ -12,103 +12,102 @@ use crate::model::{Framework, PseudoLayers, WeightTie};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::{Units, displayed};
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The value of the field `format`, by which programs recognize a JSON document as a report.
-    #[derive(Copy, Default)]
-    pub enum DocumentFormat {
-        /// The document is a report of PopLiner.
-        #[default]
-        #[serde(rename = "popliner-report")]
-        PoplinerReport,
-    }
+/// The value of the field `format`, by which programs recognize a JSON document as a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum DocumentFormat {
+    /// The document is a report of PopLiner.
+    #[default]
+    #[serde(rename = "popliner-report")]
+    PoplinerReport,
 }
 
 /// The version of the JSON report that this program writes, and the only version that it reads.
 pub const VERSION: u32 = 1;
 
-facts! {
-    /// The results of one run: the recorded memory, the layers, and the answer to the user's
-    /// request, such as a split, a plan, or whether a compilation fits. Sections that were not
-    /// requested are `null` or empty.
-    #[derive(Default)]
-    pub struct Report {
-        /// The format of the document, always `popliner-report`, by which programs recognize a
-        /// report.
-        pub format: DocumentFormat,
-        /// The version of the report format. After the first release, the version grows when a
-        /// field is removed or changes its meaning.
-        #[cfg_attr(test, schemars(extend("const" = VERSION)))]
-        pub version: u32,
-        /// The files and options that the report was made from.
-        pub provenance: Provenance,
-        /// The memory that the compiler recorded in the profile, and the limit in bytes of each
-        /// tile.
-        pub memory: RecordedMemory,
-        /// The pseudo-layers for operations outside all layers, which determine the meaning of the
-        /// layer name `null`: In (before the layers, with Out after them) or None. With
-        /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with
-        /// `null` (In) then ends with `"Out"`.
-        pub pseudo_layers: PseudoLayers,
-        /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers.
-        /// With `out-with-in`, the first entry is In and Out together. Empty for a recorded
-        /// compilation (`fit`).
-        pub layers: Vec<LayerMemory>,
-        /// The pipeline for which the memory of stages is computed. `null` without a search, with
-        /// the greedy solver, and with the classic memory model.
-        pub pipeline: Option<PipelineFacts>,
-        /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
-        pub split: Option<Split>,
-        /// The proof that the split is the best by the objective; `null` if no split was requested.
-        pub proof: Option<Proof>,
-        /// Why no split fits, and which changes would help; `null` if a split fits or none was
-        /// requested.
-        pub refusal: Option<Refusal>,
-        /// The comparison of a split that the user gave with the best split; `null` if none was
-        /// given.
-        pub given: Option<GivenSplit>,
-        /// The constraints on the split, such as pins of layers to stages, as the user gave them.
-        pub constraints: Vec<String>,
-        /// Weights that several layers use and that must therefore be on one IPU, most bytes first.
-        pub tied_weights: Vec<WeightTie>,
-        /// Groups of layers that use the same always-live variables, which a cut between them
-        /// duplicates, most bytes first.
-        pub shared_variables: Vec<SharedVariables>,
-        /// The boundaries between consecutive stages of the split, in order; empty without a split.
-        pub cuts: Vec<Cut>,
-        /// The live bytes of the whole model at each step of the program; `null` if the profile has
-        /// no steps.
-        pub liveness: Option<Liveness>,
-        /// The variables that are live at the steps that an HTML page draws; `null` unless a page
-        /// was requested and the profile can be read again for the names of variables.
-        pub live_steps: Option<LiveSteps>,
-        /// The best split for each recorded size of a micro-batch, ascending by size; empty unless
-        /// `--micro-batch` names several profiles.
-        pub sizes: Vec<SizeAnswer>,
-        /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
-        pub sweep: Option<Sweep>,
-        /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless
-        /// requested.
-        pub plan: Option<PlanFacts>,
-        /// The bytes and cycles of other splits, which an HTML page needs when the reader moves
-        /// cuts; `null` unless a split and a page were requested.
-        pub what_if: Option<WhatIf>,
-        /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
-        /// without a split.
-        pub step: Option<StepFacts>,
-        /// The cycles of each layer and stage; `null` if the profile has no cycles.
-        pub execution: Option<Execution>,
-        /// Whether a recorded compilation fits, IPU by IPU (`--fit`); `null` unless requested. Then
-        /// the report has no layers and no split.
-        pub fit: Option<Fit>,
-        /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
-        #[cfg_attr(test, schemars(with = "Vec<String>"))]
-        pub warnings: Vec<Warning>,
-        /// Contradictions between statements of the profile, which the first entries of `warnings`
-        /// describe. A contradiction that could change the verdict is refused; the report then has
-        /// no verdict, and marks nothing as fitting.
-        pub contradictions: Vec<Contradiction>,
-    }
+/// The results of one run: the recorded memory, the layers, and the answer to the user's
+/// request, such as a split, a plan, or whether a compilation fits. Sections that were not
+/// requested are `null` or empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Report {
+    /// The format of the document, always `popliner-report`, by which programs recognize a
+    /// report.
+    pub format: DocumentFormat,
+    /// The version of the report format. After the first release, the version grows when a
+    /// field is removed or changes its meaning.
+    #[cfg_attr(test, schemars(extend("const" = VERSION)))]
+    pub version: u32,
+    /// The files and options that the report was made from.
+    pub provenance: Provenance,
+    /// The memory that the compiler recorded in the profile, and the limit in bytes of each
+    /// tile.
+    pub memory: RecordedMemory,
+    /// The pseudo-layers for operations outside all layers, which determine the meaning of the
+    /// layer name `null`: In (before the layers, with Out after them) or None. With
+    /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with
+    /// `null` (In) then ends with `"Out"`.
+    pub pseudo_layers: PseudoLayers,
+    /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers.
+    /// With `out-with-in`, the first entry is In and Out together. Empty for a recorded
+    /// compilation (`fit`).
+    pub layers: Vec<LayerMemory>,
+    /// The pipeline for which the memory of stages is computed. `null` without a search, with
+    /// the greedy solver, and with the classic memory model.
+    pub pipeline: Option<PipelineFacts>,
+    /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
+    pub split: Option<Split>,
+    /// The proof that the split is the best by the objective; `null` if no split was requested.
+    pub proof: Option<Proof>,
+    /// Why no split fits, and which changes would help; `null` if a split fits or none was
+    /// requested.
+    pub refusal: Option<Refusal>,
+    /// The comparison of a split that the user gave with the best split; `null` if none was
+    /// given.
+    pub given: Option<GivenSplit>,
+    /// The constraints on the split, such as pins of layers to stages, as the user gave them.
+    pub constraints: Vec<String>,
+    /// Weights that several layers use and that must therefore be on one IPU, most bytes first.
+    pub tied_weights: Vec<WeightTie>,
+    /// Groups of layers that use the same always-live variables, which a cut between them
+    /// duplicates, most bytes first.
+    pub shared_variables: Vec<SharedVariables>,
+    /// The boundaries between consecutive stages of the split, in order; empty without a split.
+    pub cuts: Vec<Cut>,
+    /// The live bytes of the whole model at each step of the program; `null` if the profile has
+    /// no steps.
+    pub liveness: Option<Liveness>,
+    /// The variables that are live at the steps that an HTML page draws; `null` unless a page
+    /// was requested and the profile can be read again for the names of variables.
+    pub live_steps: Option<LiveSteps>,
+    /// The best split for each recorded size of a micro-batch, ascending by size; empty unless
+    /// `--micro-batch` names several profiles.
+    pub sizes: Vec<SizeAnswer>,
+    /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
+    pub sweep: Option<Sweep>,
+    /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless
+    /// requested.
+    pub plan: Option<PlanFacts>,
+    /// The bytes and cycles of other splits, which an HTML page needs when the reader moves
+    /// cuts; `null` unless a split and a page were requested.
+    pub what_if: Option<WhatIf>,
+    /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
+    /// without a split.
+    pub step: Option<StepFacts>,
+    /// The cycles of each layer and stage; `null` if the profile has no cycles.
+    pub execution: Option<Execution>,
+    /// Whether a recorded compilation fits, IPU by IPU (`--fit`); `null` unless requested. Then
+    /// the report has no layers and no split.
+    pub fit: Option<Fit>,
+    /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    pub warnings: Vec<Warning>,
+    /// Contradictions between statements of the profile, which the first entries of `warnings`
+    /// describe. A contradiction that could change the verdict is refused; the report then has
+    /// no verdict, and marks nothing as fitting.
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// The words that replace "fits" or "does not fit" if contradictions in the profile could change

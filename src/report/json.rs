@@ -59,24 +59,24 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", json(serde_json::to_string_pretty(&stages)?))
 }
 
-written! {
-    /// The JSON document of a report: the data, and the sentences, tables and configurations that a
-    /// page shows to people. Programs can ignore these texts.
-    #[cfg_attr(test, schemars(title = "Report"))]
-    struct Document<'a> {
-        #[serde(flatten)]
-        report: &'a Report,
-        /// The heading of the report, which says whether the model fits.
-        #[cfg_attr(test, schemars(default))]
-        heading: String,
-        /// The sections of the report as people read them: sentences and tables.
-        #[cfg_attr(test, schemars(default))]
-        sections: Vec<SectionData>,
-        /// The split in every form of `--emit`. The form of the profile's framework comes first.
-        /// Empty without a split.
-        #[cfg_attr(test, schemars(default))]
-        configuration: Vec<Configuration>,
-    }
+/// The JSON document of a report: the data, and the sentences, tables and configurations that a
+/// page shows to people. Programs can ignore these texts.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "Report"))]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// The heading of the report, which says whether the model fits.
+    #[cfg_attr(test, schemars(default))]
+    heading: String,
+    /// The sections of the report as people read them: sentences and tables.
+    #[cfg_attr(test, schemars(default))]
+    sections: Vec<SectionData>,
+    /// The split in every form of `--emit`. The form of the profile's framework comes first.
+    /// Empty without a split.
+    #[cfg_attr(test, schemars(default))]
+    configuration: Vec<Configuration>,
 }
 
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's

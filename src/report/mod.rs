@@ -15,26 +15,6 @@
 //! The version of the report format grows when a field is removed or changes its meaning. Fields
 //! and whole sections may be added without a new version, so readers must ignore unknown fields.
 
-/// Declares types that are written as JSON. Tests derive the JSON schema from them. (`cargo fmt`
-/// leaves the declarations in braces as they are.)
-macro_rules! written {
-    ($($item:item)*) => {$(
-        #[derive(serde::Serialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema))]
-        $item
-    )*};
-}
-
-/// Declares types of a report as [`written`] does. They can also be read and compared.
-macro_rules! facts {
-    ($($item:item)*) => {
-        written! {$(
-            #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
-            $item
-        )*}
-    };
-}
-
 mod answer;
 mod best_split;
 mod breakdown;

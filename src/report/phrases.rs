@@ -9,44 +9,45 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 pub use crate::wording::join;
 use crate::wording::{Units, capital, grouped};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
-written! {
-    /// A sentence as a list of phrases, since each form of output writes numbers and names in its
-    /// own way.
-    #[derive(Clone)]
-    #[serde(transparent)]
-    pub struct Sentence {
-        pub phrases: Vec<Phrase>,
-    }
+/// A sentence as a list of phrases, since each form of output writes numbers and names in its
+/// own way.
+#[derive(Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Sentence {
+    pub phrases: Vec<Phrase>,
+}
 
-    /// A phrase of a sentence: fixed text, or a value that is put into the sentence.
-    #[derive(Clone, serde::Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Phrase {
-        /// Fixed text of PopLiner in a sentence, which needs no escaping.
-        Text(String),
-        /// A number of bytes, written with its unit, such as `1,024 bytes`.
-        Amount(u64),
-        /// A number of bytes, written without a unit, such as `1,024`.
-        Bytes(u64),
-        /// A count of things, such as tiles, or an index, such as the number of a tile.
-        Count(u64),
-        /// A name that may come from a file, so every output form must escape the name.
-        Name(String),
-        /// Several names in one text, such as `a, b and c`. Each name is already short enough to
-        /// read.
-        List(String),
-        /// Text that a user can type, such as a command-line option.
-        Code(String),
-        /// The names of the layers of one stage, which a form of output shortens if they are many.
-        Layers(LayerNames),
-        /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a
-        /// terminal.
-        Stages(Vec<LayerNames>),
-    }
+/// A phrase of a sentence: fixed text, or a value that is put into the sentence.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Phrase {
+    /// Fixed text of PopLiner in a sentence, which needs no escaping.
+    Text(String),
+    /// A number of bytes, written with its unit, such as `1,024 bytes`.
+    Amount(u64),
+    /// A number of bytes, written without a unit, such as `1,024`.
+    Bytes(u64),
+    /// A count of things, such as tiles, or an index, such as the number of a tile.
+    Count(u64),
+    /// A name that may come from a file, so every output form must escape the name.
+    Name(String),
+    /// Several names in one text, such as `a, b and c`. Each name is already short enough to
+    /// read.
+    List(String),
+    /// Text that a user can type, such as a command-line option.
+    Code(String),
+    /// The names of the layers of one stage, which a form of output shortens if they are many.
+    Layers(LayerNames),
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a
+    /// terminal.
+    Stages(Vec<LayerNames>),
 }
 
 /// The character around each value, such as a number or a name, that `format!` puts into a

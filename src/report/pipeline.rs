@@ -4,50 +4,50 @@ use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::{SearchResult, Solver};
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
-    #[derive(Default)]
-    pub struct PipelineFacts {
-        /// The pipeline that runs the split. The schedule `none` means no pipeline: each stage then
-        /// has the memory that its layers have in the compilation for one IPU.
-        #[serde(flatten)]
-        pub pipeline: Pipeline,
-        /// Whether the search chose the place of optimizer state, since the user gave none.
-        pub state_by_default: bool,
-        /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
-        /// before the state is divided among replicas; `null` if all state is on the chip.
-        pub state_bytes: Option<u64>,
-        /// Whether the search chose the schedule, since the user gave none.
-        pub schedule_by_default: bool,
-        /// How often the layers on both sides of a cut run in the forward pass of one micro-batch;
-        /// the highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of
-        /// working at once.
-        pub runs: u32,
-        /// Whether the search chose which activations to recompute, since the user did not say so.
-        pub recompute_by_default: bool,
-        /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
-        /// from replicas are in the profile only while they are used. If activations were
-        /// recomputed, the profile has only the activations that are kept. If gradients were not
-        /// accumulated, the predicted bytes include accumulators for the updated weights.
-        pub recording: Recording,
-        /// Whether the profile has a backward pass, so that the pipeline trains the model.
-        pub is_training: bool,
-        /// Bytes on the fullest tile that the report's split would need without recomputation;
-        /// `null` if the pipeline recomputes nothing.
-        pub without_recomputation: Option<u64>,
-        /// The best splits with another schedule, other recomputation, or another place of
-        /// optimizer state, in the order in which a user would try these changes; empty if no
-        /// change was searched.
-        pub alternatives: Vec<BestSplit>,
-        /// The best split with several replicas of a smaller pipeline, if the replicas are faster
-        /// together than the report's pipeline; `null` if they are not faster, or if the user gave
-        /// the number of replicas.
-        pub with_replicas: Option<BestSplit>,
-        /// Bytes of gradients, over all tiles, that replicas would exchange in each step if the
-        /// pipeline of `with_replicas` ran; `null` if `with_replicas` is `null`.
-        pub gradient_bytes: Option<u64>,
-    }
+/// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PipelineFacts {
+    /// The pipeline that runs the split. The schedule `none` means no pipeline: each stage then
+    /// has the memory that its layers have in the compilation for one IPU.
+    #[serde(flatten)]
+    pub pipeline: Pipeline,
+    /// Whether the search chose the place of optimizer state, since the user gave none.
+    pub state_by_default: bool,
+    /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
+    /// before the state is divided among replicas; `null` if all state is on the chip.
+    pub state_bytes: Option<u64>,
+    /// Whether the search chose the schedule, since the user gave none.
+    pub schedule_by_default: bool,
+    /// How often the layers on both sides of a cut run in the forward pass of one micro-batch;
+    /// the highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of
+    /// working at once.
+    pub runs: u32,
+    /// Whether the search chose which activations to recompute, since the user did not say so.
+    pub recompute_by_default: bool,
+    /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
+    /// from replicas are in the profile only while they are used. If activations were
+    /// recomputed, the profile has only the activations that are kept. If gradients were not
+    /// accumulated, the predicted bytes include accumulators for the updated weights.
+    pub recording: Recording,
+    /// Whether the profile has a backward pass, so that the pipeline trains the model.
+    pub is_training: bool,
+    /// Bytes on the fullest tile that the report's split would need without recomputation;
+    /// `null` if the pipeline recomputes nothing.
+    pub without_recomputation: Option<u64>,
+    /// The best splits with another schedule, other recomputation, or another place of
+    /// optimizer state, in the order in which a user would try these changes; empty if no
+    /// change was searched.
+    pub alternatives: Vec<BestSplit>,
+    /// The best split with several replicas of a smaller pipeline, if the replicas are faster
+    /// together than the report's pipeline; `null` if they are not faster, or if the user gave
+    /// the number of replicas.
+    pub with_replicas: Option<BestSplit>,
+    /// Bytes of gradients, over all tiles, that replicas would exchange in each step if the
+    /// pipeline of `with_replicas` ran; `null` if `with_replicas` is `null`.
+    pub gradient_bytes: Option<u64>,
 }
 
 impl PipelineFacts {
@@ -84,52 +84,54 @@ impl PipelineFacts {
     }
 }
 
-facts! {
-    /// The bytes that a pipeline adds to one stage of the split, such as its stash.
-    pub struct StagePipeline {
-        /// Number of forward pipeline stages that run after this stage; 0 without a pipeline. If
-        /// Out (the operations after the last layer) runs on the first IPU, Out is one of these
-        /// stages.
-        pub depth: u32,
-        /// Number of copies of each stashed activation that the stage keeps, besides the activation
-        /// itself.
-        pub copies: u64,
-        /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
-        /// possible; `null` if late restores make no difference, or without a pipeline.
-        pub late_restores: Option<u64>,
-        /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
-        /// first.
-        pub stashed: Vec<LiveVariable>,
-        /// The bytes of the stage in the weight update; `null` if optimizer state stays on the
-        /// chip.
-        pub update: Option<StageUpdate>,
-    }
+/// The bytes that a pipeline adds to one stage of the split, such as its stash.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StagePipeline {
+    /// Number of forward pipeline stages that run after this stage; 0 without a pipeline. If
+    /// Out (the operations after the last layer) runs on the first IPU, Out is one of these
+    /// stages.
+    pub depth: u32,
+    /// Number of copies of each stashed activation that the stage keeps, besides the activation
+    /// itself.
+    pub copies: u64,
+    /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
+    /// possible; `null` if late restores make no difference, or without a pipeline.
+    pub late_restores: Option<u64>,
+    /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
+    /// first.
+    pub stashed: Vec<LiveVariable>,
+    /// The bytes of the stage in the weight update; `null` if optimizer state stays on the
+    /// chip.
+    pub update: Option<StageUpdate>,
+}
 
-    /// The bytes of a stage at the worst moment of the weight update: on the tile with the most
-    /// bytes, and while the stage updates the weights that need the most bytes there.
-    pub struct StageUpdate {
-        /// The tile of the stage that has the most bytes during the weight update.
-        pub tile: u32,
-        /// All bytes on `tile` during the update, if all optimizer state of the weights is loaded
-        /// at once into landing pads (buffers for loaded tensors).
-        pub bytes: u64,
-        /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded
-        /// at a time into a landing pad (a buffer for a loaded tensor). The compiler may need only
-        /// these bytes.
-        pub at_least: u64,
-        /// Bytes on the fullest tile of the stage in the forward and backward passes, for
-        /// comparison with the update.
-        pub in_passes: u64,
-        /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
-        /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
-        pub taken: u64,
-        /// The names of the weights whose update needs the most bytes on `tile`; weights without a
-        /// name are left out.
-        pub weights: Vec<String>,
-        /// Whether the update needs more bytes than the forward and backward passes, each on its
-        /// fullest tile. If so, the stage's peak is in the update.
-        pub decides: bool,
-    }
+/// The bytes of a stage at the worst moment of the weight update: on the tile with the most
+/// bytes, and while the stage updates the weights that need the most bytes there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StageUpdate {
+    /// The tile of the stage that has the most bytes during the weight update.
+    pub tile: u32,
+    /// All bytes on `tile` during the update, if all optimizer state of the weights is loaded
+    /// at once into landing pads (buffers for loaded tensors).
+    pub bytes: u64,
+    /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded
+    /// at a time into a landing pad (a buffer for a loaded tensor). The compiler may need only
+    /// these bytes.
+    pub at_least: u64,
+    /// Bytes on the fullest tile of the stage in the forward and backward passes, for
+    /// comparison with the update.
+    pub in_passes: u64,
+    /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
+    /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
+    pub taken: u64,
+    /// The names of the weights whose update needs the most bytes on `tile`; weights without a
+    /// name are left out.
+    pub weights: Vec<String>,
+    /// Whether the update needs more bytes than the forward and backward passes, each on its
+    /// fullest tile. If so, the stage's peak is in the update.
+    pub decides: bool,
 }
 
 impl Inputs<'_> {

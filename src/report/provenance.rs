@@ -2,77 +2,81 @@
 
 use crate::escape::printable;
 use crate::profile::{BuildInfo, Target};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-facts! {
-    /// The origin of a report: the files, the options and the program that made it.
-    #[derive(Default)]
-    pub struct Provenance {
-        /// The version of popliner that made the report.
-        pub popliner: String,
-        /// The command-line arguments of the run, without the name of the command.
-        pub arguments: Vec<String>,
-        /// The files that the run read, such as the profile.
-        pub files: Files,
-        /// The memory model of the predictions: `full` or `classic`; `recorded` if nothing was
-        /// predicted.
-        pub memory_model: String,
-        /// The regex that finds the layer of an operation in the operation's name; `null` if none
-        /// was used.
-        pub layer_name_regex: Option<String>,
-        /// The IPU that the model was compiled for.
-        pub target: TargetFacts,
-        /// The version of Poplar that compiled the model; `null` if unknown.
-        pub poplar: Option<String>,
-        /// The time of the compilation, as the profile writes it; `null` if unknown.
-        pub compiled: Option<String>,
-        /// Options of the compilation and of the target that are not defaults; `null` if the report
-        /// has no record of them.
-        pub options: Option<Vec<BuildOption>>,
-        /// The contents of `framework.json`, a file that the framework writes beside the profile;
-        /// `null` if there is no such file.
-        pub framework: Option<Value>,
-        /// The contents of `app.json`, a file that the application writes beside the profile;
-        /// `null` if there is no such file.
-        pub app: Option<Value>,
-    }
+/// The origin of a report: the files, the options and the program that made it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Provenance {
+    /// The version of popliner that made the report.
+    pub popliner: String,
+    /// The command-line arguments of the run, without the name of the command.
+    pub arguments: Vec<String>,
+    /// The files that the run read, such as the profile.
+    pub files: Files,
+    /// The memory model of the predictions: `full` or `classic`; `recorded` if nothing was
+    /// predicted.
+    pub memory_model: String,
+    /// The regex that finds the layer of an operation in the operation's name; `null` if none
+    /// was used.
+    pub layer_name_regex: Option<String>,
+    /// The IPU that the model was compiled for.
+    pub target: TargetFacts,
+    /// The version of Poplar that compiled the model; `null` if unknown.
+    pub poplar: Option<String>,
+    /// The time of the compilation, as the profile writes it; `null` if unknown.
+    pub compiled: Option<String>,
+    /// Options of the compilation and of the target that are not defaults; `null` if the report
+    /// has no record of them.
+    pub options: Option<Vec<BuildOption>>,
+    /// The contents of `framework.json`, a file that the framework writes beside the profile;
+    /// `null` if there is no such file.
+    pub framework: Option<Value>,
+    /// The contents of `app.json`, a file that the application writes beside the profile;
+    /// `null` if there is no such file.
+    pub app: Option<Value>,
+}
 
-    /// The paths of the files that a run read.
-    #[derive(Default)]
-    pub struct Files {
-        /// The path of the profile or, if `saved_model` is true, of the saved model.
-        pub profile: String,
-        /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no
-        /// such file, for example because a saved model already contains the contexts.
-        pub debug: Option<String>,
-        /// Whether `profile` is a model that an earlier run saved with `--save-to-file`.
-        pub saved_model: bool,
-    }
+/// The paths of the files that a run read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Files {
+    /// The path of the profile or, if `saved_model` is true, of the saved model.
+    pub profile: String,
+    /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no
+    /// such file, for example because a saved model already contains the contexts.
+    pub debug: Option<String>,
+    /// Whether `profile` is a model that an earlier run saved with `--save-to-file`.
+    pub saved_model: bool,
+}
 
-    /// The IPU that the model was compiled for, as the profile describes it.
-    #[derive(Default)]
-    pub struct TargetFacts {
-        /// Poplar's name of the hardware, such as `ipu2`.
-        pub architecture: String,
-        /// Number of tiles that the model was compiled for, over all IPUs.
-        pub tiles: u32,
-        /// Bytes of memory that each tile has, without any reserve.
-        pub bytes_per_tile: u64,
-        /// The clock frequency of the IPU in cycles per second; `null` if unknown.
-        pub clock_hz: Option<u64>,
-    }
+/// The IPU that the model was compiled for, as the profile describes it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TargetFacts {
+    /// Poplar's name of the hardware, such as `ipu2`.
+    pub architecture: String,
+    /// Number of tiles that the model was compiled for, over all IPUs.
+    pub tiles: u32,
+    /// Bytes of memory that each tile has, without any reserve.
+    pub bytes_per_tile: u64,
+    /// The clock frequency of the IPU in cycles per second; `null` if unknown.
+    pub clock_hz: Option<u64>,
+}
 
-    /// An option of Poplar that was set to another value than its default.
-    pub struct BuildOption {
-        /// Whether Poplar's option belongs to the compilation (`compilation`) or to the device
-        /// (`target`).
-        pub of: String,
-        /// Poplar's name of the option.
-        pub name: String,
-        /// The value that Poplar's option was set to, as the profile writes it.
-        pub value: String,
-    }
+/// An option of Poplar that was set to another value than its default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BuildOption {
+    /// Whether Poplar's option belongs to the compilation (`compilation`) or to the device
+    /// (`target`).
+    pub of: String,
+    /// Poplar's name of the option.
+    pub name: String,
+    /// The value that Poplar's option was set to, as the profile writes it.
+    pub value: String,
 }
 
 impl Files {

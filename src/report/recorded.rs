@@ -7,203 +7,222 @@ use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-facts! {
-    /// The memory that the compiler recorded in the profile, and the limit that it is compared
-    /// with.
-    #[derive(Default)]
-    pub struct RecordedMemory {
-        /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less
-        /// the reserve.
-        pub limit: u64,
-        /// The bytes that the compiler recorded for each tile; `null` if the profile has none.
-        pub tiles: Option<TileTotals>,
-        /// The recorded bytes of each category of variables, in the order of the profile; empty if
-        /// the profile does not have them.
-        pub categories: Vec<CategoryBytes>,
-        /// How much of the recorded bytes of the fullest tile the memory model explains; `null` if
-        /// no bytes were recorded.
-        pub coverage: Option<CoverageFacts>,
-        /// The recorded bytes of each tile by category and by variable; `null` unless an HTML page
-        /// was requested and the profile has the bytes of tiles.
-        pub tile_map: Option<TileMap>,
-    }
+/// The memory that the compiler recorded in the profile, and the limit that it is compared
+/// with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RecordedMemory {
+    /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less
+    /// the reserve.
+    pub limit: u64,
+    /// The bytes that the compiler recorded for each tile; `null` if the profile has none.
+    pub tiles: Option<TileTotals>,
+    /// The recorded bytes of each category of variables, in the order of the profile; empty if
+    /// the profile does not have them.
+    pub categories: Vec<CategoryBytes>,
+    /// How much of the recorded bytes of the fullest tile the memory model explains; `null` if
+    /// no bytes were recorded.
+    pub coverage: Option<CoverageFacts>,
+    /// The recorded bytes of each tile by category and by variable; `null` unless an HTML page
+    /// was requested and the profile has the bytes of tiles.
+    pub tile_map: Option<TileMap>,
+}
 
-    /// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one
-    /// entry for each tile.
-    pub struct TileTotals {
-        /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
-        pub fullest: u32,
-        /// Bytes in use on each tile, without the gaps between variables. Variables that share an
-        /// address are included once.
-        pub total: Vec<u64>,
-        /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
-        pub with_gaps: Option<Vec<u64>>,
-        /// For each tile, the bytes of the variables that are always live, that is, live at every
-        /// step of the program.
-        pub always_live: Vec<u64>,
-        /// For each tile, the most bytes that all variables which are not always live take at any
-        /// one step.
-        pub not_always_live: Vec<u64>,
-    }
+/// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one
+/// entry for each tile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TileTotals {
+    /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
+    pub fullest: u32,
+    /// Bytes in use on each tile, without the gaps between variables. Variables that share an
+    /// address are included once.
+    pub total: Vec<u64>,
+    /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
+    pub with_gaps: Option<Vec<u64>>,
+    /// For each tile, the bytes of the variables that are always live, that is, live at every
+    /// step of the program.
+    pub always_live: Vec<u64>,
+    /// For each tile, the most bytes that all variables which are not always live take at any
+    /// one step.
+    pub not_always_live: Vec<u64>,
+}
 
-    /// The recorded bytes of one category of lowered variables. Variables that use one address at
-    /// different steps all count, so the categories of a tile can add up to more than its total.
-    pub struct CategoryBytes {
-        /// The name of the category of variables, as the profile has it, such as `vertexCode`.
-        pub name: String,
-        /// Bytes of the category, summed over all tiles of the profile or, if the record is about
-        /// one IPU, over the tiles of this IPU.
-        pub all_tiles: u64,
-        /// Bytes of the category on the tile with the most recorded bytes, of all tiles or of one
-        /// IPU's tiles; `null` if the totals of tiles are unknown.
-        pub fullest_tile: Option<u64>,
-    }
+/// The recorded bytes of one category of lowered variables. Variables that use one address at
+/// different steps all count, so the categories of a tile can add up to more than its total.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CategoryBytes {
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
+    pub name: String,
+    /// Bytes of the category, summed over all tiles of the profile or, if the record is about
+    /// one IPU, over the tiles of this IPU.
+    pub all_tiles: u64,
+    /// Bytes of the category on the tile with the most recorded bytes, of all tiles or of one
+    /// IPU's tiles; `null` if the totals of tiles are unknown.
+    pub fullest_tile: Option<u64>,
+}
 
-    /// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
-    /// page.
-    #[derive(Default)]
-    pub struct TileMap {
-        /// The categories of variables that have bytes on any tile, most bytes first.
-        pub categories: Vec<TileCategory>,
-        /// Number of categories with bytes that are not in `categories`: the smallest ones are left
-        /// out if the report would have too many numbers.
-        pub left_out: u32,
-        /// The largest variables of the fullest tiles; `null` without names of variables, which a
-        /// file of `--save-to-file` and the report on a compilation lack.
-        pub variables: Option<TileVariables>,
-    }
+/// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
+/// page.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TileMap {
+    /// The categories of variables that have bytes on any tile, most bytes first.
+    pub categories: Vec<TileCategory>,
+    /// Number of categories with bytes that are not in `categories`: the smallest ones are left
+    /// out if the report would have too many numbers.
+    pub left_out: u32,
+    /// The largest variables of the fullest tiles; `null` without names of variables, which a
+    /// file of `--save-to-file` and the report on a compilation lack.
+    pub variables: Option<TileVariables>,
+}
 
-    /// The recorded bytes of one category on each tile (table `memory_by_category`).
-    pub struct TileCategory {
-        /// The name of the category of variables, as the profile has it, such as `vertexCode`.
-        pub name: String,
-        /// For each tile, the bytes of all variables of the category.
-        pub bytes: Vec<u64>,
-        /// For each tile, the part of `bytes` at addresses that several variables use at different
-        /// steps; empty if no tile has any. Without this part, the categories add up to at most the
-        /// bytes in use on a tile.
-        pub overlapped: Vec<u64>,
-    }
+/// The recorded bytes of one category on each tile (table `memory_by_category`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TileCategory {
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
+    pub name: String,
+    /// For each tile, the bytes of all variables of the category.
+    pub bytes: Vec<u64>,
+    /// For each tile, the part of `bytes` at addresses that several variables use at different
+    /// steps; empty if no tile has any. Without this part, the categories add up to at most the
+    /// bytes in use on a tile.
+    pub overlapped: Vec<u64>,
+}
 
-    /// The largest variables on each of the fullest tiles, with their names.
-    pub struct TileVariables {
-        /// Upper bound on the number of variables that are listed for each tile.
-        pub most: u32,
-        /// The indices of the tiles whose variables are listed, the fullest first: all tiles, or
-        /// the 2,000 fullest ones.
-        pub tiles: Vec<u32>,
-        /// The distinct kinds of the listed variables (name, category, and whether always live).
-        /// `largest` refers to a kind by index, since many tiles have variables of one kind.
-        pub kinds: Vec<VariableKind>,
-        /// For each tile of `tiles`, its largest variables, the largest first; variables of equal
-        /// size are in the order of the profile. Each entry is an index into `kinds` and the bytes
-        /// of the variable.
-        pub largest: Vec<Vec<(u32, u64)>>,
-    }
+/// The largest variables on each of the fullest tiles, with their names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TileVariables {
+    /// Upper bound on the number of variables that are listed for each tile.
+    pub most: u32,
+    /// The indices of the tiles whose variables are listed, the fullest first: all tiles, or
+    /// the 2,000 fullest ones.
+    pub tiles: Vec<u32>,
+    /// The distinct kinds of the listed variables (name, category, and whether always live).
+    /// `largest` refers to a kind by index, since many tiles have variables of one kind.
+    pub kinds: Vec<VariableKind>,
+    /// For each tile of `tiles`, its largest variables, the largest first; variables of equal
+    /// size are in the order of the profile. Each entry is an index into `kinds` and the bytes
+    /// of the variable.
+    pub largest: Vec<Vec<(u32, u64)>>,
+}
 
-    /// The name, the category and the liveness of variables. Variables on many tiles have these in
-    /// common, and the report has them only once.
-    #[derive(Eq, Hash)]
-    pub struct VariableKind {
-        /// The name of the variables, such as `weights#0`.
-        pub name: String,
-        /// The category of the variables in the profile, such as `variable`.
-        pub category: String,
-        /// Whether the variables are always live, that is, live at every step of the program.
-        pub always_live: bool,
-    }
+/// The name, the category and the liveness of variables. Variables on many tiles have these in
+/// common, and the report has them only once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VariableKind {
+    /// The name of the variables, such as `weights#0`.
+    pub name: String,
+    /// The category of the variables in the profile, such as `variable`.
+    pub category: String,
+    /// Whether the variables are always live, that is, live at every step of the program.
+    pub always_live: bool,
+}
 
-    /// The memory of one layer as a stage of its own, without the memory that every stage needs.
-    pub struct LayerMemory {
-        /// The name of the layer; `null` for the first position of the layer order, which is In or
-        /// None.
-        pub name: Option<String>,
-        /// Bytes of the layer as a stage of its own, summed over all tiles, each tile at its own
-        /// peak.
-        pub total: u64,
-        /// The bytes of the layer by kind of contents, such as variables or code; their sum is
-        /// `total`.
-        pub parts: Parts,
-        /// The index of the tile with the most bytes of the layer; of equally full tiles, the first
-        /// one.
-        pub fullest_tile: u32,
-        /// Bytes of the layer on its fullest tile.
-        pub fullest_tile_bytes: u64,
-        /// The path of the layer's module in the model's code, as the framework writes it; `null`
-        /// if unknown.
-        pub module: Option<String>,
-    }
+/// The memory of one layer as a stage of its own, without the memory that every stage needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LayerMemory {
+    /// The name of the layer; `null` for the first position of the layer order, which is In or
+    /// None.
+    pub name: Option<String>,
+    /// Bytes of the layer as a stage of its own, summed over all tiles, each tile at its own
+    /// peak.
+    pub total: u64,
+    /// The bytes of the layer by kind of contents, such as variables or code; their sum is
+    /// `total`.
+    pub parts: Parts,
+    /// The index of the tile with the most bytes of the layer; of equally full tiles, the first
+    /// one.
+    pub fullest_tile: u32,
+    /// Bytes of the layer on its fullest tile.
+    pub fullest_tile_bytes: u64,
+    /// The path of the layer's module in the model's code, as the framework writes it; `null`
+    /// if unknown.
+    pub module: Option<String>,
+}
 
-    /// The cycles of layers and stages in one run of the program and, in a pipeline, for one
-    /// micro-batch.
-    pub struct Execution {
-        /// Whether the cycles were measured in a run or estimated by the compiler.
-        pub source: ExecutionSource,
-        /// Cycles of one run of the whole program: the sum of all layers' cycles, `unplaced` and
-        /// `other`.
-        pub total: u64,
-        /// The cycles of each layer, in the order of the report's layers.
-        pub layers: Vec<LayerCycles>,
-        /// The cycles of each stage of the split, in order; empty without a split.
-        pub stages: Vec<StageCycles>,
-        /// Cycles, in one run of the program, of compute sets and exchanges that belong to no
-        /// layer.
-        pub unplaced: u64,
-        /// The part of the cycles `unplaced` that exchanges between tiles take; compute sets take
-        /// the rest.
-        pub unplaced_exchange: u64,
-        /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if
-        /// the cycles are estimates.
-        pub other: u64,
-    }
+/// The cycles of layers and stages in one run of the program and, in a pipeline, for one
+/// micro-batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Execution {
+    /// Whether the cycles were measured in a run or estimated by the compiler.
+    pub source: ExecutionSource,
+    /// Cycles of one run of the whole program: the sum of all layers' cycles, `unplaced` and
+    /// `other`.
+    pub total: u64,
+    /// The cycles of each layer, in the order of the report's layers.
+    pub layers: Vec<LayerCycles>,
+    /// The cycles of each stage of the split, in order; empty without a split.
+    pub stages: Vec<StageCycles>,
+    /// Cycles, in one run of the program, of compute sets and exchanges that belong to no
+    /// layer.
+    pub unplaced: u64,
+    /// The part of the cycles `unplaced` that exchanges between tiles take; compute sets take
+    /// the rest.
+    pub unplaced_exchange: u64,
+    /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if
+    /// the cycles are estimates.
+    pub other: u64,
+}
 
-    /// How the profile got its cycles: by measurement or by estimate.
-    #[derive(Copy)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum ExecutionSource {
-        /// The cycles were measured while the program ran, since the profile has an execution.
-        ExecutedSteps,
-        /// The cycles are the compiler's estimates, since the profile has no execution.
-        CompileTimeEstimates,
-    }
+/// How the profile got its cycles: by measurement or by estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecutionSource {
+    /// The cycles were measured while the program ran, since the profile has an execution.
+    ExecutedSteps,
+    /// The cycles are the compiler's estimates, since the profile has no execution.
+    CompileTimeEstimates,
+}
 
-    /// The cycles of one layer in one run of the program.
-    pub struct LayerCycles {
-        /// The name of the layer; `null` for the position before the layers (In or None).
-        pub name: Option<String>,
-        /// Cycles of the layer's compute sets and exchanges in one run of the program.
-        pub cycles: u64,
-        /// The time of the layer's cycles in milliseconds; `null` if the profile lacks the target's
-        /// clock.
-        pub milliseconds: Option<f64>,
-        /// The part of the layer's `cycles` that exchanges between tiles take; compute sets take
-        /// the rest.
-        pub exchange: u64,
-        /// The layer's cycles by pass: forward, backward, recomputed and update.
-        pub passes: PassCycles,
-    }
+/// The cycles of one layer in one run of the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LayerCycles {
+    /// The name of the layer; `null` for the position before the layers (In or None).
+    pub name: Option<String>,
+    /// Cycles of the layer's compute sets and exchanges in one run of the program.
+    pub cycles: u64,
+    /// The time of the layer's cycles in milliseconds; `null` if the profile lacks the target's
+    /// clock.
+    pub milliseconds: Option<f64>,
+    /// The part of the layer's `cycles` that exchanges between tiles take; compute sets take
+    /// the rest.
+    pub exchange: u64,
+    /// The layer's cycles by pass: forward, backward, recomputed and update.
+    pub passes: PassCycles,
+}
 
-    /// The cycles of one pipeline stage, in one run of the program and for one micro-batch.
-    pub struct StageCycles {
-        /// The index of the stage, from 0.
-        pub stage: u32,
-        /// Cycles of the stage's layers in one run of the program.
-        pub cycles: u64,
-        /// Cycles that the stage takes for one micro-batch in the pipeline, with recomputation and
-        /// without the weight update; `null` without a pipeline.
-        pub micro_batch_cycles: Option<u64>,
-        /// The time of `micro_batch_cycles` in milliseconds; `null` without a pipeline, or if the
-        /// profile lacks the target's clock.
-        pub micro_batch_milliseconds: Option<f64>,
-        /// The part of the stage's `cycles` that exchanges between tiles take; compute sets take
-        /// the rest.
-        pub exchange: u64,
-        /// The stage's cycles by pass. The cycles of the weight update are for a whole step, and
-        /// those of all other passes for one micro-batch. `null` without a pipeline.
-        pub passes: Option<PassCycles>,
-    }
+/// The cycles of one pipeline stage, in one run of the program and for one micro-batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StageCycles {
+    /// The index of the stage, from 0.
+    pub stage: u32,
+    /// Cycles of the stage's layers in one run of the program.
+    pub cycles: u64,
+    /// Cycles that the stage takes for one micro-batch in the pipeline, with recomputation and
+    /// without the weight update; `null` without a pipeline.
+    pub micro_batch_cycles: Option<u64>,
+    /// The time of `micro_batch_cycles` in milliseconds; `null` without a pipeline, or if the
+    /// profile lacks the target's clock.
+    pub micro_batch_milliseconds: Option<f64>,
+    /// The part of the stage's `cycles` that exchanges between tiles take; compute sets take
+    /// the rest.
+    pub exchange: u64,
+    /// The stage's cycles by pass. The cycles of the weight update are for a whole step, and
+    /// those of all other passes for one micro-batch. `null` without a pipeline.
+    pub passes: Option<PassCycles>,
 }
 
 impl RecordedMemory {

@@ -7,6 +7,7 @@ use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
 use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
+use serde::Serialize;
 
 /// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
@@ -131,37 +132,39 @@ impl Section {
     }
 }
 
-written! {
-    /// A section of a report as data, for the HTML page and for other readers of the JSON document.
-    pub struct SectionData {
-        /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds
-        /// the section.
-        id: &'static str,
-        /// The heading that people see above the section.
-        title: &'static str,
-        /// The content of the section, in order: tables, and sentences, each as a list of fixed
-        /// texts and values.
-        blocks: Vec<Block>,
-    }
+/// A section of a report as data, for the HTML page and for other readers of the JSON document.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SectionData {
+    /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds
+    /// the section.
+    id: &'static str,
+    /// The heading that people see above the section.
+    title: &'static str,
+    /// The content of the section, in order: tables, and sentences, each as a list of fixed
+    /// texts and values.
+    blocks: Vec<Block>,
+}
 
-    /// One piece of a section of the report, such as a sentence or a table.
-    #[serde(rename_all = "kebab-case")]
-    pub enum Block {
-        /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
-        /// Markdown has no such block, since its heading already says whether the model fits.
-        Verdict(Option<bool>, Option<Sentence>),
-        /// A sentence on a line of its own, such as an item of a list.
-        Line(Sentence),
-        /// A sentence that explains the sentence before it; a terminal indents the line.
-        Under(Sentence),
-        /// A sentence that is a paragraph of its own.
-        Paragraph(Sentence),
-        /// A heading that names the subject of the blocks after it. Only Markdown shows the
-        /// heading.
-        Label(&'static str),
-        /// A table with typed columns.
-        Table(Table),
-    }
+/// One piece of a section of the report, such as a sentence or a table.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Block {
+    /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
+    /// Markdown has no such block, since its heading already says whether the model fits.
+    Verdict(Option<bool>, Option<Sentence>),
+    /// A sentence on a line of its own, such as an item of a list.
+    Line(Sentence),
+    /// A sentence that explains the sentence before it; a terminal indents the line.
+    Under(Sentence),
+    /// A sentence that is a paragraph of its own.
+    Paragraph(Sentence),
+    /// A heading that names the subject of the blocks after it. Only Markdown shows the
+    /// heading.
+    Label(&'static str),
+    /// A table with typed columns.
+    Table(Table),
 }
 
 /// Returns the sections of the report that the HTML page shows, in order. Sections without content

@@ -2,19 +2,19 @@
 
 use super::{BestSplit, Inputs, Report};
 use crate::search::SearchResult;
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
-    #[derive(Default)]
-    pub struct SizeAnswer {
-        /// Number of samples in a micro-batch.
-        pub micro_batch: u64,
-        /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
-        pub profile: String,
-        /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split
-        /// with the lowest peak. The field `command` of the split is empty.
-        pub answer: BestSplit,
-    }
+/// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SizeAnswer {
+    /// Number of samples in a micro-batch.
+    pub micro_batch: u64,
+    /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
+    pub profile: String,
+    /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split
+    /// with the lowest peak. The field `command` of the split is empty.
+    pub answer: BestSplit,
 }
 
 impl Inputs<'_> {

@@ -3,175 +3,184 @@
 use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
 use crate::memory::{Parts, VariableKinds};
 use crate::model::{LayerNames, ModuleCalls};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-facts! {
-    /// A split of the model into pipeline stages, and whether it fits.
-    #[derive(Default)]
-    pub struct Split {
-        /// Whether the split fits: every stage is within its limit, every layer is in a stage, all
-        /// constraints hold, and there are enough IPUs.
-        pub fits: bool,
-        /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
-        pub limit: u64,
-        /// Number of IPUs of one replica, and so the highest number of stages.
-        pub max_stages: u32,
-        /// Number of replicas of the pipeline that work in parallel, at least 1.
-        pub replicas: u64,
-        /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs
-        /// have one limit.
-        pub limits: Option<Vec<u64>>,
-        /// The fewest IPUs, over all replicas, on which the layers fit with optimizer state in the
-        /// place that the report has; `null` for a split that the user gave or that does not fit.
-        pub fewest_ipus: Option<u32>,
-        /// Whether the user gave the split (`--splits`), which is then compared with the best
-        /// split.
-        pub is_given: bool,
-        /// For each stage except stage 0, the name of its first layer. These names are the value of
-        /// `--splits`.
-        pub starts: Vec<String>,
-        /// The split that a framework makes if the user gives it only the number of blocks on each
-        /// IPU, such as Optimum with `layers_per_ipu`; `null` if the framework makes the report's
-        /// split.
-        pub by_counts: Option<BestSplit>,
-        /// The stages of the split, in the order of their layers.
-        pub stages: Vec<Stage>,
-        /// For each position of the layer order (In, the layers, Out), the modules that the
-        /// position calls in the model's code. Out comes after all layers, even if it runs on the
-        /// first IPU.
-        pub modules: Vec<ModuleCalls>,
-        /// Names of the layers that the search could not place in any stage.
-        pub unplaced: LayerNames,
-        /// Layers that exceed the limit even as a stage of their own; empty if the split fits.
-        pub too_large: Vec<LayerMemory>,
-    }
+/// A split of the model into pipeline stages, and whether it fits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Split {
+    /// Whether the split fits: every stage is within its limit, every layer is in a stage, all
+    /// constraints hold, and there are enough IPUs.
+    pub fits: bool,
+    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
+    pub limit: u64,
+    /// Number of IPUs of one replica, and so the highest number of stages.
+    pub max_stages: u32,
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
+    pub replicas: u64,
+    /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs
+    /// have one limit.
+    pub limits: Option<Vec<u64>>,
+    /// The fewest IPUs, over all replicas, on which the layers fit with optimizer state in the
+    /// place that the report has; `null` for a split that the user gave or that does not fit.
+    pub fewest_ipus: Option<u32>,
+    /// Whether the user gave the split (`--splits`), which is then compared with the best
+    /// split.
+    pub is_given: bool,
+    /// For each stage except stage 0, the name of its first layer. These names are the value of
+    /// `--splits`.
+    pub starts: Vec<String>,
+    /// The split that a framework makes if the user gives it only the number of blocks on each
+    /// IPU, such as Optimum with `layers_per_ipu`; `null` if the framework makes the report's
+    /// split.
+    pub by_counts: Option<BestSplit>,
+    /// The stages of the split, in the order of their layers.
+    pub stages: Vec<Stage>,
+    /// For each position of the layer order (In, the layers, Out), the modules that the
+    /// position calls in the model's code. Out comes after all layers, even if it runs on the
+    /// first IPU.
+    pub modules: Vec<ModuleCalls>,
+    /// Names of the layers that the search could not place in any stage.
+    pub unplaced: LayerNames,
+    /// Layers that exceed the limit even as a stage of their own; empty if the split fits.
+    pub too_large: Vec<LayerMemory>,
+}
 
-    /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
-    #[derive(Default)]
-    pub struct Stage {
-        /// The index of the stage, from 0, which is also the index of its IPU.
-        pub stage: u32,
-        /// The available memory proportion with which the stage is compiled, which is that of one
-        /// of the profiles; `null` without `--amp`.
-        pub amp: Option<f64>,
-        /// The name of the stage's first layer; `null` for the position before the layers (In or
-        /// None).
-        pub layer_from: Option<String>,
-        /// The name of the stage's last layer; `null` for the first pseudo-layer. If Out runs on
-        /// the first IPU, Out is not a last layer.
-        pub layer_to: Option<String>,
-        /// The names of all layers of the stage, in order.
-        pub layers: LayerNames,
-        /// The indices of the stage's layers in the report's list of layers; the end is exclusive.
-        pub positions: Range<u32>,
-        /// Whether Out, the operations after the last layer, runs in the stage.
-        pub has_out: bool,
-        /// Predicted bytes of the stage, summed over all tiles, each tile at its own peak step.
-        pub total: u64,
-        /// The predicted bytes of the stage by kind of contents, such as variables or code; their
-        /// sum is `total`.
-        pub parts: Parts,
-        /// The tile that needs the most bytes, which decides whether the stage fits.
-        pub fullest_tile: FullestTile,
-        /// How the predicted bytes are distributed over the tiles of the stage.
-        pub tiles: Fullness,
-        /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the
-        /// stage has no steps.
-        pub all_tiles_curve: Option<Curve>,
-        /// Bytes of the stage at each step of the program on its fullest tile; `null` if the stage
-        /// has no steps.
-        pub fullest_tile_curve: Option<Curve>,
-        /// The stash and the weight update of the stage; `null` if there is no pipeline and
-        /// optimizer state is on the chip.
-        pub pipeline: Option<StagePipeline>,
-        /// The largest variables on the fullest tile of the stage at its peak; `null` if names of
-        /// variables are unavailable, such as in a saved model.
-        pub peak_variables: Option<PeakVariables>,
-    }
+/// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stage {
+    /// The index of the stage, from 0, which is also the index of its IPU.
+    pub stage: u32,
+    /// The available memory proportion with which the stage is compiled, which is that of one
+    /// of the profiles; `null` without `--amp`.
+    pub amp: Option<f64>,
+    /// The name of the stage's first layer; `null` for the position before the layers (In or
+    /// None).
+    pub layer_from: Option<String>,
+    /// The name of the stage's last layer; `null` for the first pseudo-layer. If Out runs on
+    /// the first IPU, Out is not a last layer.
+    pub layer_to: Option<String>,
+    /// The names of all layers of the stage, in order.
+    pub layers: LayerNames,
+    /// The indices of the stage's layers in the report's list of layers; the end is exclusive.
+    pub positions: Range<u32>,
+    /// Whether Out, the operations after the last layer, runs in the stage.
+    pub has_out: bool,
+    /// Predicted bytes of the stage, summed over all tiles, each tile at its own peak step.
+    pub total: u64,
+    /// The predicted bytes of the stage by kind of contents, such as variables or code; their
+    /// sum is `total`.
+    pub parts: Parts,
+    /// The tile that needs the most bytes, which decides whether the stage fits.
+    pub fullest_tile: FullestTile,
+    /// How the predicted bytes are distributed over the tiles of the stage.
+    pub tiles: Fullness,
+    /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the
+    /// stage has no steps.
+    pub all_tiles_curve: Option<Curve>,
+    /// Bytes of the stage at each step of the program on its fullest tile; `null` if the stage
+    /// has no steps.
+    pub fullest_tile_curve: Option<Curve>,
+    /// The stash and the weight update of the stage; `null` if there is no pipeline and
+    /// optimizer state is on the chip.
+    pub pipeline: Option<StagePipeline>,
+    /// The largest variables on the fullest tile of the stage at its peak; `null` if names of
+    /// variables are unavailable, such as in a saved model.
+    pub peak_variables: Option<PeakVariables>,
+}
 
-    /// The fullest tile of a stage; of several equally full tiles, the first one.
-    #[derive(Default)]
-    pub struct FullestTile {
-        /// The index of the stage's fullest tile, from 0.
-        pub tile: u32,
-        /// Predicted bytes on the stage's fullest tile: the sum of all fields of `parts`.
-        pub bytes: u64,
-        /// Bytes that the stage may take on the tile, which is the memory of a tile less the
-        /// reserve.
-        pub limit: u64,
-        /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does
-        /// not fit.
-        pub free: i64,
-        /// The predicted bytes on the tile by kind of contents, such as variables or code.
-        pub parts: Parts,
-        /// The bytes of `parts.variables` by kind of variable, such as weights or activations.
-        pub variable_kinds: VariableKinds,
-        /// The part of the tile's overhead that is code and vertex state which every stage needs,
-        /// whatever its layers are, by kind of contents; other kinds are 0. `null` for the classic
-        /// memory model.
-        pub overhead_code: Option<TileParts>,
-        /// The first step at which live variables of the stage take the most bytes on the tile;
-        /// `null` if the stage has no steps.
-        pub peak_step: Option<u32>,
-    }
+/// The fullest tile of a stage; of several equally full tiles, the first one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FullestTile {
+    /// The index of the stage's fullest tile, from 0.
+    pub tile: u32,
+    /// Predicted bytes on the stage's fullest tile: the sum of all fields of `parts`.
+    pub bytes: u64,
+    /// Bytes that the stage may take on the tile, which is the memory of a tile less the
+    /// reserve.
+    pub limit: u64,
+    /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does
+    /// not fit.
+    pub free: i64,
+    /// The predicted bytes on the tile by kind of contents, such as variables or code.
+    pub parts: Parts,
+    /// The bytes of `parts.variables` by kind of variable, such as weights or activations.
+    pub variable_kinds: VariableKinds,
+    /// The part of the tile's overhead that is code and vertex state which every stage needs,
+    /// whatever its layers are, by kind of contents; other kinds are 0. `null` for the classic
+    /// memory model.
+    pub overhead_code: Option<TileParts>,
+    /// The first step at which live variables of the stage take the most bytes on the tile;
+    /// `null` if the stage has no steps.
+    pub peak_step: Option<u32>,
+}
 
-    /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
-    #[derive(Default)]
-    pub struct Fullness {
-        /// The bytes of the median tile: the lowest number of bytes that at least half of the tiles
-        /// do not exceed.
-        pub median: u64,
-        /// The 95th percentile of the bytes of tiles: the lowest number that at least 95 % of the
-        /// tiles do not exceed.
-        pub percentile_95: u64,
-        /// The number of tiles in each range of bytes, ascending. 20 ranges of equal width reach
-        /// from 0 to the limit; one more, if needed, has all tiles over the limit.
-        pub histogram: Vec<Bucket>,
-    }
+/// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Fullness {
+    /// The bytes of the median tile: the lowest number of bytes that at least half of the tiles
+    /// do not exceed.
+    pub median: u64,
+    /// The 95th percentile of the bytes of tiles: the lowest number that at least 95 % of the
+    /// tiles do not exceed.
+    pub percentile_95: u64,
+    /// The number of tiles in each range of bytes, ascending. 20 ranges of equal width reach
+    /// from 0 to the limit; one more, if needed, has all tiles over the limit.
+    pub histogram: Vec<Bucket>,
+}
 
-    /// The number of tiles whose bytes are in one range of a histogram.
-    pub struct Bucket {
-        /// The lowest number of bytes in this range of the histogram.
-        pub from: u64,
-        /// The highest number of bytes in this range of the histogram.
-        pub to: u64,
-        /// Number of tiles whose bytes are in this range of the histogram.
-        pub tiles: u32,
-    }
+/// The number of tiles whose bytes are in one range of a histogram.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Bucket {
+    /// The lowest number of bytes in this range of the histogram.
+    pub from: u64,
+    /// The highest number of bytes in this range of the histogram.
+    pub to: u64,
+    /// Number of tiles whose bytes are in this range of the histogram.
+    pub tiles: u32,
+}
 
-    /// The boundary between two consecutive stages of a split.
-    pub struct Cut {
-        /// The index of the stage that begins after the cut.
-        pub stage: u32,
-        /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
-        /// before every cut.
-        pub layer_from: Option<String>,
-        /// Bytes of all variables that cross the cut in either direction, over all tiles. Each
-        /// variable is added once. Variables between stages that are not next to the cut are
-        /// included.
-        pub bytes: u64,
-        /// Bytes over all tiles of the always-live variables that layers on both sides of the cut
-        /// use, so that each side needs a copy.
-        pub duplicated: u64,
-        /// The effect of moving one layer across the cut: the last layer before it, or the first
-        /// layer after it. A move that leaves a stage empty is left out. Empty if the effects were
-        /// not computed.
-        pub moves: Vec<Move>,
-    }
+/// The boundary between two consecutive stages of a split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Cut {
+    /// The index of the stage that begins after the cut.
+    pub stage: u32,
+    /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
+    /// before every cut.
+    pub layer_from: Option<String>,
+    /// Bytes of all variables that cross the cut in either direction, over all tiles. Each
+    /// variable is added once. Variables between stages that are not next to the cut are
+    /// included.
+    pub bytes: u64,
+    /// Bytes over all tiles of the always-live variables that layers on both sides of the cut
+    /// use, so that each side needs a copy.
+    pub duplicated: u64,
+    /// The effect of moving one layer across the cut: the last layer before it, or the first
+    /// layer after it. A move that leaves a stage empty is left out. Empty if the effects were
+    /// not computed.
+    pub moves: Vec<Move>,
+}
 
-    /// How moving one layer across a cut would change the memory of the stages on both sides.
-    pub struct Move {
-        /// The name of the moved layer, as a list with one entry.
-        pub layers: LayerNames,
-        /// The index of the stage that the layer moves to.
-        pub to_stage: u32,
-        /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if
-        /// the layer moves.
-        pub fullest_tile_bytes: [u64; 2],
-        /// By how many bytes the move makes the entries of `fullest_tile_bytes` grow; below 0 if
-        /// they shrink.
-        pub change: [i64; 2],
-    }
+/// How moving one layer across a cut would change the memory of the stages on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Move {
+    /// The name of the moved layer, as a list with one entry.
+    pub layers: LayerNames,
+    /// The index of the stage that the layer moves to.
+    pub to_stage: u32,
+    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if
+    /// the layer moves.
+    pub fullest_tile_bytes: [u64; 2],
+    /// By how many bytes the move makes the entries of `fullest_tile_bytes` grow; below 0 if
+    /// they shrink.
+    pub change: [i64; 2],
 }
 
 impl Split {

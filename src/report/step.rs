@@ -4,55 +4,55 @@ use crate::search::{PipelineCosts, SearchResult};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
 use crate::wording::grouped;
+use serde::{Deserialize, Serialize};
 
-facts! {
-    /// The time of one step: all micro-batches through all stages, and the weight update.
-    // `StepTime` has the numbers of `StepFacts` in 128 bits, in which searches compare them. Not
-    // every reader of JSON can read numbers of that size, so the report has its own type.
-    #[derive(Default)]
-    pub struct StepFacts {
-        /// Number of micro-batches of a step, over which gradients are accumulated. A profile does
-        /// not record this number: it is what the user gave, otherwise 128, or more if the schedule
-        /// requires it.
-        pub micro_batches: u64,
-        /// Number of micro-batches that the user gave; `null` if the user gave none.
-        pub given_micro_batches: Option<u64>,
-        /// Number of samples of a micro-batch; `null` if the user gave no number.
-        pub micro_batch: Option<u64>,
-        /// Number of replicas that run the step in parallel.
-        pub replicas: u64,
-        /// Cycles of the whole step, including the weight update and, if the clock is known, the
-        /// copies between IPUs.
-        pub cycles: u64,
-        /// Cycles by which one more micro-batch lengthens the step while the pipeline is full.
-        pub steady_cycles: u64,
-        /// Cycles of the part of the step in which the pipeline fills and drains, so that some
-        /// stages are idle.
-        pub ramp_cycles: u64,
-        /// Cycles of the weight update. They include loading and storing optimizer state if the
-        /// streaming bandwidth is given.
-        pub update_cycles: u64,
-        /// Cycles of the copies between IPUs in the step. They need the clock, without which this
-        /// is `null` and `cycles` includes no copies.
-        pub copy_cycles: Option<u64>,
-        /// Bytes that the IPUs of one replica load from and store to memory outside the IPUs in the
-        /// step; `null` if all optimizer state is on the chip.
-        pub streamed_bytes: Option<u64>,
-        /// Whether `cycles` includes the time of `streamed_bytes`, which needs
-        /// `--streaming-bandwidth` and the clock; `null` if `streamed_bytes` is `null`.
-        pub streaming_is_counted: Option<bool>,
-        /// The index of the slowest stage, which has the most cycles for a micro-batch; of equally
-        /// slow stages, the first one.
-        pub slowest_stage: u32,
-        /// The efficiency of the pipeline, from 0 to 1: the cycles that an always full pipeline
-        /// would take for the step, divided by `cycles`.
-        pub efficiency: f64,
-        /// The time of the step in milliseconds; `null` if the profile lacks the target's clock.
-        pub milliseconds: Option<f64>,
-        /// Number of samples that all replicas process in a second; `null` if the samples of a
-        /// micro-batch or the clock are unknown.
-        pub samples_per_second: Option<f64>,
-    }
+/// The time of one step: all micro-batches through all stages, and the weight update.
+// `StepTime` has the numbers of `StepFacts` in 128 bits, in which searches compare them. Not
+// every reader of JSON can read numbers of that size, so the report has its own type.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StepFacts {
+    /// Number of micro-batches of a step, over which gradients are accumulated. A profile does
+    /// not record this number: it is what the user gave, otherwise 128, or more if the schedule
+    /// requires it.
+    pub micro_batches: u64,
+    /// Number of micro-batches that the user gave; `null` if the user gave none.
+    pub given_micro_batches: Option<u64>,
+    /// Number of samples of a micro-batch; `null` if the user gave no number.
+    pub micro_batch: Option<u64>,
+    /// Number of replicas that run the step in parallel.
+    pub replicas: u64,
+    /// Cycles of the whole step, including the weight update and, if the clock is known, the
+    /// copies between IPUs.
+    pub cycles: u64,
+    /// Cycles by which one more micro-batch lengthens the step while the pipeline is full.
+    pub steady_cycles: u64,
+    /// Cycles of the part of the step in which the pipeline fills and drains, so that some
+    /// stages are idle.
+    pub ramp_cycles: u64,
+    /// Cycles of the weight update. They include loading and storing optimizer state if the
+    /// streaming bandwidth is given.
+    pub update_cycles: u64,
+    /// Cycles of the copies between IPUs in the step. They need the clock, without which this
+    /// is `null` and `cycles` includes no copies.
+    pub copy_cycles: Option<u64>,
+    /// Bytes that the IPUs of one replica load from and store to memory outside the IPUs in the
+    /// step; `null` if all optimizer state is on the chip.
+    pub streamed_bytes: Option<u64>,
+    /// Whether `cycles` includes the time of `streamed_bytes`, which needs
+    /// `--streaming-bandwidth` and the clock; `null` if `streamed_bytes` is `null`.
+    pub streaming_is_counted: Option<bool>,
+    /// The index of the slowest stage, which has the most cycles for a micro-batch; of equally
+    /// slow stages, the first one.
+    pub slowest_stage: u32,
+    /// The efficiency of the pipeline, from 0 to 1: the cycles that an always full pipeline
+    /// would take for the step, divided by `cycles`.
+    pub efficiency: f64,
+    /// The time of the step in milliseconds; `null` if the profile lacks the target's clock.
+    pub milliseconds: Option<f64>,
+    /// Number of samples that all replicas process in a second; `null` if the samples of a
+    /// micro-batch or the clock are unknown.
+    pub samples_per_second: Option<f64>,
 }
 
 impl StepFacts {

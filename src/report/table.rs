@@ -6,48 +6,49 @@
 use super::{Report, join};
 use crate::model::{LayerNames, PseudoLayers};
 use crate::wording::{displayed, grouped_signed, share};
+use serde::Serialize;
 use std::borrow::Cow;
 
-written! {
-    /// A table with typed columns, which each form of output shows in its own way.
-    #[derive(Debug, Clone, Default)]
-    pub struct Table {
-        /// The name of the table, such as `stages`, by which readers tell several printed tables
-        /// apart.
-        pub name: &'static str,
-        /// The pseudo-layers of the report, which determine whether the position before the layers
-        /// is shown as In or None.
-        #[serde(skip)]
-        pub pseudo_layers: PseudoLayers,
-        /// The columns of the table, from left to right.
-        pub columns: Vec<Column>,
-        /// The rows of the table, from top to bottom.
-        pub rows: Vec<Row>,
-        /// The names of the columns that people see on a terminal and in Markdown, in order, with
-        /// commas between; empty for all columns. A terminal leaves out columns in parentheses,
-        /// since its lines are short.
-        #[serde(skip)]
-        pub for_people: &'static str,
-        /// Whether a terminal draws a bar beside each row, which shows the row's share of a limit.
-        #[serde(skip)]
-        pub has_bars: bool,
-    }
+/// A table with typed columns, which each form of output shows in its own way.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Table {
+    /// The name of the table, such as `stages`, by which readers tell several printed tables
+    /// apart.
+    pub name: &'static str,
+    /// The pseudo-layers of the report, which determine whether the position before the layers
+    /// is shown as In or None.
+    #[serde(skip)]
+    pub pseudo_layers: PseudoLayers,
+    /// The columns of the table, from left to right.
+    pub columns: Vec<Column>,
+    /// The rows of the table, from top to bottom.
+    pub rows: Vec<Row>,
+    /// The names of the columns that people see on a terminal and in Markdown, in order, with
+    /// commas between; empty for all columns. A terminal leaves out columns in parentheses,
+    /// since its lines are short.
+    #[serde(skip)]
+    pub for_people: &'static str,
+    /// Whether a terminal draws a bar beside each row, which shows the row's share of a limit.
+    #[serde(skip)]
+    pub has_bars: bool,
+}
 
-    /// A column of a table: its name, and the kind of its values.
-    #[derive(Debug, Clone)]
-    pub struct Column {
-        /// The name of the column, which is also its heading.
-        pub name: Cow<'static, str>,
-        /// The kind of value in the cells of the column, which determines how the values are shown.
-        pub kind: Kind,
-        /// Where the column's values are in the JSON report: a JSON pointer to append to the
-        /// pointer of the row. If the column's pointer contains `{}`, the row's pointer is inserted
-        /// there instead. Empty if the report does not have the values.
-        pub at: &'static str,
-        /// The condition under which forms of output show the column.
-        #[serde(skip)]
-        pub when: When,
-    }
+/// A column of a table: its name, and the kind of its values.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Column {
+    /// The name of the column, which is also its heading.
+    pub name: Cow<'static, str>,
+    /// The kind of value in the cells of the column, which determines how the values are shown.
+    pub kind: Kind,
+    /// Where the column's values are in the JSON report: a JSON pointer to append to the
+    /// pointer of the row. If the column's pointer contains `{}`, the row's pointer is inserted
+    /// there instead. Empty if the report does not have the values.
+    pub at: &'static str,
+    /// The condition under which forms of output show the column.
+    #[serde(skip)]
+    pub when: When,
 }
 
 /// The condition under which a column is shown, by form of output and by the values of its cells.
@@ -84,68 +85,69 @@ pub enum Form {
     Csv,
 }
 
-written! {
-    /// The kind of value in the cells of a column, which determines how the values are shown.
-    #[derive(Debug, Clone, Copy, PartialEq)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Kind {
-        /// The cells of the column are short texts, such as `yes` or the name of a schedule.
-        Text,
-        /// The cells of the column are names from a file, which can be long.
-        Name,
-        /// The cells of the column are names of layers.
-        Layers,
-        /// The cells of the column are counts, of cycles for example, or indices, of tiles for
-        /// example.
-        Count,
-        /// The cells of the column are numbers of bytes.
-        Bytes,
-        /// The cells of the column are bytes that stay free below a limit, and are below 0 if the
-        /// limit is exceeded.
-        Free,
-        /// The cells of the column are differences in bytes, which can be below 0.
-        Change,
-        /// The cells of the column are shares of a whole, shown in per cent.
-        Share,
-    }
+/// The kind of value in the cells of a column, which determines how the values are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The cells of the column are short texts, such as `yes` or the name of a schedule.
+    Text,
+    /// The cells of the column are names from a file, which can be long.
+    Name,
+    /// The cells of the column are names of layers.
+    Layers,
+    /// The cells of the column are counts, of cycles for example, or indices, of tiles for
+    /// example.
+    Count,
+    /// The cells of the column are numbers of bytes.
+    Bytes,
+    /// The cells of the column are bytes that stay free below a limit, and are below 0 if the
+    /// limit is exceeded.
+    Free,
+    /// The cells of the column are differences in bytes, which can be below 0.
+    Change,
+    /// The cells of the column are shares of a whole, shown in per cent.
+    Share,
+}
 
-    /// A row of a table, which shows one item of a list of the report.
-    #[derive(Debug, Clone)]
-    pub struct Row {
-        /// Where the item of the row is in the JSON report, as a JSON pointer such as `/cuts/0`;
-        /// empty if the report does not have the item.
-        pub at: String,
-        /// The cells of the table's row, one for each column.
-        pub cells: Vec<Cell>,
-    }
+/// A row of a table, which shows one item of a list of the report.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Row {
+    /// Where the item of the row is in the JSON report, as a JSON pointer such as `/cuts/0`;
+    /// empty if the report does not have the item.
+    pub at: String,
+    /// The cells of the table's row, one for each column.
+    pub cells: Vec<Cell>,
+}
 
-    /// The value of one cell of a table, which people and programs read in different forms.
-    #[derive(Debug, Clone, PartialEq)]
-    #[serde(untagged)]
-    pub enum Cell {
-        /// The cell is empty, since its value is unknown or does not apply.
-        Empty,
-        /// A text, which may come from a file and must then be escaped.
-        Text(String),
-        /// A truth value, shown as `yes` or `no`.
-        Bool(bool),
-        /// A whole number, such as bytes, tiles or cycles; the kind of the column says which.
-        Number(i128),
-        /// The name of one layer; `None` for the first position of the layer order.
-        #[serde(serialize_with = "layer")]
-        #[cfg_attr(
-            test,
-            schemars(with = "std::collections::BTreeMap<String, Option<String>>")
-        )]
-        Layer(Option<String>),
-        /// The names of the layers of one stage, which people see shortened if they are many.
-        Layers(LayerNames),
-        /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
-        Stages(Vec<LayerNames>),
-        /// Bytes, and the bytes that count as the whole, such as the limit of a tile; shown in per
-        /// cent.
-        Share(u64, u64),
-    }
+/// The value of one cell of a table, which people and programs read in different forms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Cell {
+    /// The cell is empty, since its value is unknown or does not apply.
+    Empty,
+    /// A text, which may come from a file and must then be escaped.
+    Text(String),
+    /// A truth value, shown as `yes` or `no`.
+    Bool(bool),
+    /// A whole number, such as bytes, tiles or cycles; the kind of the column says which.
+    Number(i128),
+    /// The name of one layer; `None` for the first position of the layer order.
+    #[serde(serialize_with = "layer")]
+    #[cfg_attr(
+        test,
+        schemars(with = "std::collections::BTreeMap<String, Option<String>>")
+    )]
+    Layer(Option<String>),
+    /// The names of the layers of one stage, which people see shortened if they are many.
+    Layers(LayerNames),
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
+    Stages(Vec<LayerNames>),
+    /// Bytes, and the bytes that count as the whole, such as the limit of a tile; shown in per
+    /// cent.
+    Share(u64, u64),
 }
 
 macro_rules! from {

@@ -6,83 +6,88 @@ use crate::memory::RangeCosts;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
 use crate::time::PositionCycles;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-facts! {
-    /// The exact bytes and cycles from which an HTML page computes any split that its reader tries,
-    /// and the best split for each number of IPUs.
-    #[derive(Default)]
-    pub struct WhatIf {
-        /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In)
-        /// to the number of positions. If `bytes` would be too long, only positions near the cuts
-        /// of the report's split and, if there is room, near the cuts of the splits in `best`.
-        pub boundaries: Vec<u32>,
-        /// The highest number of stages in a split that the reader of an HTML page can try.
-        pub max_stages: u32,
-        /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline
-        /// whose stages keep copies of activations for these stages.
-        pub by_stages_after: bool,
-        /// The bytes and cycles by profile, since each stage may have another profile; only one
-        /// entry without `--amp VALUE=PROFILE`.
-        pub profiles: Vec<ProfileNumbers>,
-        /// The best split for each number of IPUs, ascending, or the split with the lowest peak
-        /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
-        /// neighbours of the run's number of IPUs have an entry.
-        pub best: Vec<SplitCuts>,
-        /// The constraints that the HTML page checks beside the limits: the user's pins, required
-        /// cuts and layers to keep together, and ties of weights.
-        pub constraints: Vec<CheckedConstraint>,
-        /// Bytes of memory of a tile, from the command line or the profile: one number for all
-        /// IPUs, or one for each IPU. Empty if the report was made without a command line.
-        pub memories: Vec<u64>,
-        /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The
-        /// rest is the limit.
-        pub reserves: Vec<u64>,
-        /// The arguments about the model and the constraints with which the HTML page begins a
-        /// command line for another split. Empty if the report was made without a command line.
-        pub arguments: Vec<String>,
-    }
+/// The exact bytes and cycles from which an HTML page computes any split that its reader tries,
+/// and the best split for each number of IPUs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WhatIf {
+    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In)
+    /// to the number of positions. If `bytes` would be too long, only positions near the cuts
+    /// of the report's split and, if there is room, near the cuts of the splits in `best`.
+    pub boundaries: Vec<u32>,
+    /// The highest number of stages in a split that the reader of an HTML page can try.
+    pub max_stages: u32,
+    /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline
+    /// whose stages keep copies of activations for these stages.
+    pub by_stages_after: bool,
+    /// The bytes and cycles by profile, since each stage may have another profile; only one
+    /// entry without `--amp VALUE=PROFILE`.
+    pub profiles: Vec<ProfileNumbers>,
+    /// The best split for each number of IPUs, ascending, or the split with the lowest peak
+    /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
+    /// neighbours of the run's number of IPUs have an entry.
+    pub best: Vec<SplitCuts>,
+    /// The constraints that the HTML page checks beside the limits: the user's pins, required
+    /// cuts and layers to keep together, and ties of weights.
+    pub constraints: Vec<CheckedConstraint>,
+    /// Bytes of memory of a tile, from the command line or the profile: one number for all
+    /// IPUs, or one for each IPU. Empty if the report was made without a command line.
+    pub memories: Vec<u64>,
+    /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The
+    /// rest is the limit.
+    pub reserves: Vec<u64>,
+    /// The arguments about the model and the constraints with which the HTML page begins a
+    /// command line for another split. Empty if the report was made without a command line.
+    pub arguments: Vec<String>,
+}
 
-    /// The bytes and cycles of one profile, from which an HTML page computes the stages that have
-    /// the available memory proportion of this profile.
-    #[derive(Default)]
-    pub struct ProfileNumbers {
-        /// The available memory proportion of the profile; `null` without `--amp`.
-        pub amp: Option<f64>,
-        /// Bytes on the fullest tile of each possible stage, that is, of each range of layers
-        /// between two boundaries, by start, then by end. With `by_stages_after`, a range has
-        /// several numbers, by the number of stages after it: 0 for a range up to the last
-        /// boundary, otherwise 1, 2, ... up to `max_stages` less 1, or to the number of boundaries
-        /// after its end.
-        pub bytes: Vec<u64>,
-        /// For each boundary except the first and the last, the bytes that cross a cut there, over
-        /// all tiles.
-        pub cut_bytes: Vec<u64>,
-        /// The cycles of one micro-batch by position of the layer order; `null` if any profile has
-        /// no cycles.
-        pub cycles: Option<PositionCycles>,
-    }
+/// The bytes and cycles of one profile, from which an HTML page computes the stages that have
+/// the available memory proportion of this profile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileNumbers {
+    /// The available memory proportion of the profile; `null` without `--amp`.
+    pub amp: Option<f64>,
+    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers
+    /// between two boundaries, by start, then by end. With `by_stages_after`, a range has
+    /// several numbers, by the number of stages after it: 0 for a range up to the last
+    /// boundary, otherwise 1, 2, ... up to `max_stages` less 1, or to the number of boundaries
+    /// after its end.
+    pub bytes: Vec<u64>,
+    /// For each boundary except the first and the last, the bytes that cross a cut there, over
+    /// all tiles.
+    pub cut_bytes: Vec<u64>,
+    /// The cycles of one micro-batch by position of the layer order; `null` if any profile has
+    /// no cycles.
+    pub cycles: Option<PositionCycles>,
+}
 
-    /// The best split on a number of IPUs, as the list of its cuts.
-    pub struct SplitCuts {
-        /// The number of IPUs that the best split may use.
-        pub ipus: u32,
-        /// Whether the split is within the limits of all its stages.
-        pub fits: bool,
-        /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
-        pub cuts: Vec<u32>,
-    }
+/// The best split on a number of IPUs, as the list of its cuts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SplitCuts {
+    /// The number of IPUs that the best split may use.
+    pub ipus: u32,
+    /// Whether the split is within the limits of all its stages.
+    pub fits: bool,
+    /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
+    pub cuts: Vec<u32>,
+}
 
-    /// A constraint on the split, such as a pin, that an HTML page checks when its reader moves
-    /// cuts.
-    pub struct CheckedConstraint {
-        /// The name of the constraint, for the message that a split breaks the constraint.
-        pub name: String,
-        /// The rule that a split must follow so as not to break the constraint.
-        #[serde(flatten)]
-        pub rule: Rule,
-    }
+/// A constraint on the split, such as a pin, that an HTML page checks when its reader moves
+/// cuts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CheckedConstraint {
+    /// The name of the constraint, for the message that a split breaks the constraint.
+    pub name: String,
+    /// The rule that a split must follow so as not to break the constraint.
+    #[serde(flatten)]
+    pub rule: Rule,
 }
 
 impl WhatIf {

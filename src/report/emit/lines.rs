@@ -5,51 +5,51 @@ use super::FormSource;
 use crate::escape::printable;
 use crate::report::{Split, Stage, join, sentences, with_commas};
 use crate::wording::grouped;
+use serde::Serialize;
 
 /// Placeholder in a line of configuration for the index of the stage that contains
 /// [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
-written! {
-    /// A line of configuration with values to put in, and the conditions on the splits that have
-    /// the line. A line without conditions belongs to every split.
-    #[derive(Debug, Default)]
-    pub struct Line {
-        /// Text and names of values in turn, beginning with text. A value is `stage` (the index of
-        /// the stage that contains `position`), `stages` or `last-stage` (the number of stages, or
-        /// the index of the last one), `fullest` (bytes on the split's fullest tile), `counts` or
-        /// `numbers` (how many of `items` each stage has, with commas or spaces between), `lists`
-        /// (the `items` of each stage in brackets), `free` (the number of IPUs without a stage) or
-        /// `shortfall` (why the split does not fit). A line with `free` or `shortfall` is left out
-        /// if no IPU is free or the split fits.
-        text: Vec<String>,
-        /// The position of the layer order (0 for In) to which `begins` and the value `stage`
-        /// refer; missing if neither is there.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        position: Option<u32>,
-        /// If true, this line of configuration belongs only to splits in which a stage other than
-        /// the first begins at `position`; if false, only to all other splits. Missing if it
-        /// belongs to every split.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        begins: Option<bool>,
-        /// The numbers of stages with which this line of the configuration is printed: the lowest
-        /// and the highest, both inclusive. Missing if the line is printed for every number.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        stages: Option<(u32, u32)>,
-        /// Whether this line is a note for the user that is shown beside the configuration, since a
-        /// configuration in JSON has no comments.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        #[cfg_attr(test, schemars(default))]
-        pub(super) note: bool,
-        /// For each position of the layer order, a text such as the name of a part of the model, or
-        /// an empty text. The values `counts`, `numbers` and `lists` count or list these texts by
-        /// stage, without empty texts. In `lists`, the texts after the last stage are one more list
-        /// or, with a single stage, belong to this stage. Empty if the line has none of these
-        /// values.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(test, schemars(default))]
-        items: Vec<String>,
-    }
+/// A line of configuration with values to put in, and the conditions on the splits that have
+/// the line. A line without conditions belongs to every split.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Line {
+    /// Text and names of values in turn, beginning with text. A value is `stage` (the index of
+    /// the stage that contains `position`), `stages` or `last-stage` (the number of stages, or
+    /// the index of the last one), `fullest` (bytes on the split's fullest tile), `counts` or
+    /// `numbers` (how many of `items` each stage has, with commas or spaces between), `lists`
+    /// (the `items` of each stage in brackets), `free` (the number of IPUs without a stage) or
+    /// `shortfall` (why the split does not fit). A line with `free` or `shortfall` is left out
+    /// if no IPU is free or the split fits.
+    text: Vec<String>,
+    /// The position of the layer order (0 for In) to which `begins` and the value `stage`
+    /// refer; missing if neither is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u32>,
+    /// If true, this line of configuration belongs only to splits in which a stage other than
+    /// the first begins at `position`; if false, only to all other splits. Missing if it
+    /// belongs to every split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begins: Option<bool>,
+    /// The numbers of stages with which this line of the configuration is printed: the lowest
+    /// and the highest, both inclusive. Missing if the line is printed for every number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stages: Option<(u32, u32)>,
+    /// Whether this line is a note for the user that is shown beside the configuration, since a
+    /// configuration in JSON has no comments.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(test, schemars(default))]
+    pub(super) note: bool,
+    /// For each position of the layer order, a text such as the name of a part of the model, or
+    /// an empty text. The values `counts`, `numbers` and `lists` count or list these texts by
+    /// stage, without empty texts. In `lists`, the texts after the last stage are one more list
+    /// or, with a single stage, belong to this stage. Empty if the line has none of these
+    /// values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(default))]
+    items: Vec<String>,
 }
 
 /// A configuration that is being written: its notes for the user, and its lines to paste.

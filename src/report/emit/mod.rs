@@ -33,6 +33,7 @@ use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
 use lines::{Draft, Lines, STAGE};
+use serde::Serialize;
 
 /// The name of the model in the user's code, unless the user gives another one (`--module-root`).
 pub const MODEL: &str = "model";
@@ -107,22 +108,21 @@ impl EmitForm {
     }
 }
 
-written! {
-    /// The split as configuration, in one form of `--emit`.
-    #[derive(Debug, Default)]
-    pub struct Configuration {
-        /// The value of `--emit` that requests this configuration, such as `poptorch`.
-        pub form: String,
-        /// The text to paste into the user's code or configuration.
-        pub text: String,
-        /// Notes for the user if the form is JSON, which has no comments. In other forms the notes
-        /// are comments in `text`, and this field is empty.
-        pub notes: String,
-        /// The lines of configuration for all splits that the reader of an HTML page can make by
-        /// moving cuts. Each line states the splits to which it belongs. Empty if the page cannot
-        /// move cuts.
-        pub lines: Vec<Line>,
-    }
+/// The split as configuration, in one form of `--emit`.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Configuration {
+    /// The value of `--emit` that requests this configuration, such as `poptorch`.
+    pub form: String,
+    /// The text to paste into the user's code or configuration.
+    pub text: String,
+    /// Notes for the user if the form is JSON, which has no comments. In other forms the notes
+    /// are comments in `text`, and this field is empty.
+    pub notes: String,
+    /// The lines of configuration for all splits that the reader of an HTML page can make by
+    /// moving cuts. Each line states the splits to which it belongs. Empty if the page cannot
+    /// move cuts.
+    pub lines: Vec<Line>,
 }
 
 /// Writes the split of `report` as configuration in the given form of `--emit`. The result is empty
