@@ -7,7 +7,7 @@
 //! are therefore lower bounds, until a split is checked on all tiles
 //! ([`ProfileTables::exact_peaks`]).
 
-use crate::memory::{MemoryModel, Pipeline, PlacedStage};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, Recompute};
 use crate::model::CyclesByLayer;
 use crate::progress::Progress;
 use crate::solve::ProfileCosts;
@@ -259,11 +259,13 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // Only recomputation changes when variables are live. So make the memory model from one
-        // with the same recomputation, if there is one, which spares computing the liveness again.
+        // Only recomputation of layers changes when variables are live. So make the memory model
+        // from one that is alike in this, if there is one, which spares computing the liveness again.
+        let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()
-            .find(|one| one.pipeline.recompute == pipeline.recompute)
+            .find(|one| is_layered(one.pipeline) == is_layered(pipeline))
+            .or(computed.first())
             .map_or(&self.memory, |like| &*like.memory)
             .in_pipeline(pipeline)?;
         let times = match computed.first() {
