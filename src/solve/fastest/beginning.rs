@@ -18,6 +18,9 @@ pub(super) struct Beginning {
     pub last: CompiledStage,
     /// Index of the beginning without the last stage, among all beginnings with one stage fewer.
     pub previous: usize,
+    /// The place of these stages among all beginnings with as many stages, those with earlier cuts
+    /// first.
+    pub rank: usize,
     /// A lower bound on the cycles of the step of every split that begins with these stages.
     pub at_least: u128,
     /// Cycles of the slots in which no later stage has work.
@@ -41,8 +44,10 @@ impl Beginning {
     /// Returns whether every way to complete `other` is no better than the same way to complete
     /// `self`. Both must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // With fewer cycles in closed slots, the step is shorter, whatever the peak.
-        (self.closed < other.closed || self.closed == other.closed && self.peak <= other.peak)
+        // With fewer cycles in closed slots, the step is shorter. Otherwise steps may be equally
+        // long; then the lower peak decides, and after it the earlier cuts.
+        let is_preferred = self.peak <= other.peak && self.rank < other.rank;
+        (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
             && self.sends <= other.sends
             && are_no_more(self.sent.as_flattened(), other.sent.as_flattened())
@@ -54,12 +59,17 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
     some.iter().zip(others).all(|(one, other)| one <= other)
 }
 
-/// Returns `beginnings` without those that another one beats, in the order of their bounds.
-pub(super) fn without_beaten(mut beginnings: Vec<Beginning>) -> Vec<Beginning> {
+/// Returns `extended`, which extend the beginnings `before` by one stage, without those that
+/// another one beats, in the order of their bounds.
+pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning]) -> Vec<Beginning> {
     let place = |one: &Beginning| (one.last.positions.end, one.first);
-    beginnings.sort_by_cached_key(|one| (place(one), one.at_least, one.peak));
+    extended.sort_by_cached_key(|one| (before[one.previous].rank, one.last.positions.end));
+    for (rank, one) in extended.iter_mut().enumerate() {
+        one.rank = rank;
+    }
+    extended.sort_by_cached_key(|one| (place(one), one.at_least, one.peak));
     let (mut kept, mut first) = (Vec::<Beginning>::new(), 0);
-    for one in beginnings {
+    for one in extended {
         if kept.last().is_some_and(|last| place(last) != place(&one)) {
             first = kept.len();
         }

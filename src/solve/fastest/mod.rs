@@ -169,7 +169,7 @@ impl<'a> StageSearch<'a> {
                 .into_iter()
                 .chain(least)
                 .min_by(|a, b| a.compare(*b));
-            beginnings = without_beaten(found);
+            beginnings = without_beaten(found, &beginnings);
             let last = |one: &Beginning| (one.previous, one.last.clone());
             placed.push(beginnings.iter().map(last).collect());
         }
@@ -293,11 +293,10 @@ impl<'a> StageSearch<'a> {
             last: next.stage.clone(),
             at_least: sum.into_iter().fold(0, u128::saturating_add),
             closed,
-            sent: Vec::new(),
             sends: self.times[profile].sends(&next.stage.positions)[1],
             update,
             peak: beginning.peak.max(next.peak),
-            busiest: Vec::new(),
+            ..Beginning::default()
         };
         self.may_beat(best, &extended).then(|| {
             extended.sent = sent.collect();
