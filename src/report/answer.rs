@@ -34,8 +34,8 @@ pub struct Refusal {
     /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or
     /// limits prevent every split, or the pipeline adds too many bytes.
     pub reason: Cause,
-    /// Bytes that a stage may take on each tile, which is the memory of a tile less the
-    /// reserve. If the limits of IPUs differ, the highest one.
+    /// Bytes that a stage may take on each tile: the memory of the tile less the reserve. If IPUs
+    /// have different limits, the highest one.
     pub limit: u64,
     /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at
     /// most in their end layers. Each range needs a cut of its own, so together they prove how
@@ -44,8 +44,9 @@ pub struct Refusal {
     /// The names of the layers before which the user requires a cut. The proof of
     /// `stages_needed` includes these cuts.
     pub cuts_before: LayerNames,
-    /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if
-    /// no number of stages is enough.
+    /// A lower bound on the number of stages: one more than the cuts that must be made, which are
+    /// one inside each range of `ranges` and one before each layer of `cuts_before`. `null` if no
+    /// number of stages is enough.
     pub stages_needed: Option<u32>,
     /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
     /// requested IPUs; `null` if no limit is enough.

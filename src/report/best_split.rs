@@ -53,8 +53,8 @@ pub struct BestSplit {
     /// The time of one step (all micro-batches and the weight update) in this split's pipeline;
     /// `null` if the profile has no cycles.
     pub step: Option<StepFacts>,
-    /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered
-    /// from replicas, or loaded from off the chip without `--streaming-bandwidth`.
+    /// Whether `step` leaves out a time that is unknown: the time to gather optimizer state from
+    /// replicas or, without `--streaming-bandwidth`, the time to load it from off the chip.
     pub lacks_time: bool,
     /// For each stage, in order, the names of its layers.
     pub stages: Vec<LayerNames>,
@@ -165,9 +165,9 @@ impl Inputs<'_> {
         claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
-    /// Describes the best split that `claim` found for the user's request with some options
-    /// changed. The field `change` stays 0, since the peak is not compared with that of the
-    /// report's own split.
+    /// Describes the split of `claim`: the best split for a copy of the user's request with some
+    /// options changed. Does not compare the peak of this split with the peak of the report's own
+    /// split: the field `change`, which has the difference in bytes, is 0.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -218,9 +218,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split that `claim` found for the user's request with some options
-    /// changed. The field `change` is the number of bytes by which the peak of this split is above
-    /// the peak of the report's own split.
+    /// Describes the split of `claim`: the best split for a copy of the user's request with some
+    /// options changed. The field `change` is the peak of this split minus the peak of the report's
+    /// own split, in bytes.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);

@@ -50,9 +50,9 @@ pub struct Report {
     /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with
     /// `null` (In) then ends with `"Out"`.
     pub pseudo_layers: PseudoLayers,
-    /// The memory of each layer as a stage of its own, in layer order, with the pseudo-layers.
-    /// With `out-with-in`, the first entry is In and Out together. Empty for a recorded
-    /// compilation (`fit`).
+    /// The memory of each layer as a stage of its own, in layer order. The pseudo-layers In and Out
+    /// (the operations before and after the layers) or None have entries, too. With `out-with-in`,
+    /// the first entry is In and Out together. Empty for a recorded compilation (`fit`).
     pub layers: Vec<LayerMemory>,
     /// The pipeline for which the memory of stages is computed. `null` without a search, with
     /// the greedy solver, and with the classic memory model.
@@ -104,9 +104,9 @@ pub struct Report {
     /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub warnings: Vec<Warning>,
-    /// Contradictions between statements of the profile, which the first entries of `warnings`
-    /// describe. A contradiction that could change the verdict is refused; the report then has
-    /// no verdict, and marks nothing as fitting.
+    /// Contradictions between statements of the profile. The first entries of `warnings` describe
+    /// them. Contradictions that could change the verdict are marked as `refused`; the report then
+    /// has no verdict, and marks nothing as fitting.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -115,8 +115,8 @@ pub struct Report {
 pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// Returns a report with the recorded memory and the provenance, whose other sections are
-    /// empty.
+    /// Returns a report that has only the recorded memory and the provenance (the files and options
+    /// that the report is made from). All other sections are empty.
     pub(super) fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             version: VERSION,
@@ -199,10 +199,11 @@ impl Report {
             .collect()
     }
 
-    /// Returns the free bytes that decide each verdict of the report: on the split, on sizes of a
-    /// micro-batch, on the sweep, on the plan, and on IPUs of a compilation. The bytes are below 0
-    /// if the verdict is that something does not fit. Verdicts that do not depend on free bytes,
-    /// such as that there are too few IPUs, are left out.
+    /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the
+    /// split, on each size of a micro-batch, on each row of the sweep, on the first row of the
+    /// plan, and on each IPU of a recorded compilation. The bytes are below 0 if the verdict is
+    /// that something does not fit. Verdicts that do not depend on free bytes, such as that there
+    /// are too few IPUs, are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -225,9 +226,9 @@ impl Report {
             .collect()
     }
 
-    /// Adds a warning about each contradiction in the profile. A contradiction that is large enough
-    /// to change a verdict is refused; then every split, IPU and compilation of the report is
-    /// marked as not fitting.
+    /// Adds a warning about each contradiction in the profile, and marks contradictions that could
+    /// change a verdict as `refused`. If any contradiction is refused, every split, IPU and
+    /// compilation of the report is marked as not fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

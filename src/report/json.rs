@@ -82,9 +82,9 @@ struct Document<'a> {
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's
 /// framework comes first. The list is empty if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    // An HTML page needs lines of configuration for cuts that the reader moves. With several
-    // profiles, there are none, since the available memory proportion of a stage would depend on
-    // the cuts.
+    // An HTML page needs lines of configuration for the cuts that its reader makes. If stages come
+    // from several profiles, the page has no such lines: the available memory proportion of a stage
+    // would depend on the cuts.
     let tried = report
         .what_if
         .as_ref()
@@ -111,8 +111,9 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", text(report)?)
 }
 
-/// Returns the whole report as a JSON document. The HTML page contains the document in this layout
-/// too: a second layout would compile the serialization of all report types twice.
+/// Returns the whole report as a JSON document with line breaks. The HTML page contains the same
+/// document, although it needs no line breaks: for another layout, the compiler would build the
+/// serialization of all report types twice.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,

@@ -7,7 +7,7 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 use crate::wording::displayed;
 
-/// The name of the position for operations after the last layer, in reports and for people.
+/// The name of the position for operations after the last layer, in JSON and in texts for people.
 const OUT: &str = "Out";
 
 impl PseudoLayers {
@@ -24,9 +24,10 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of several positions (In, layers, Out) for people. An entry `None` is the
-    /// first position, whose name is `In` or `None`. Here In and Out have two entries even if they
-    /// are one position.
+    /// Returns the names of positions of the layer order (In, layers, Out) as people see them. A
+    /// position without a name in `layers` is the first one; it is called `In` or, in the classic
+    /// memory model, `None`. If In and Out are one position, `layers` has a separate entry for Out,
+    /// so the first position is called `In`, not `In Out`.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()

@@ -44,7 +44,7 @@ pub struct Curve {
     pub fixed: u64,
     /// Bytes of the variables that are always live, that is, live at every step of the program.
     pub always_live: u64,
-    /// The highest point of the curve, which decides how much memory is needed.
+    /// The highest point of this curve of live bytes, which decides how much memory is needed.
     pub peak: Peak,
     /// The liveness steps at which live bytes change, ascending. Each entry of `bytes` holds
     /// from its step to the next one.
@@ -60,8 +60,8 @@ pub struct Curve {
 pub struct Peak {
     /// The liveness step with the most live bytes; of equal steps, the first one.
     pub step: u32,
-    /// All live bytes at the step of the peak, including `fixed` and `always_live` of the
-    /// curve.
+    /// All bytes at this step: `fixed` and `always_live` of the curve, plus the live variables that
+    /// are not always live.
     pub bytes: u64,
 }
 

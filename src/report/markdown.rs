@@ -24,7 +24,8 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // Markdown has no verdict here, since the heading of the document already has it.
+            // The section with the verdict (whether the model fits) stays out of the Markdown
+            // document, since the heading of the document is the verdict.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, line))
@@ -158,7 +159,8 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // The sentence about ranges of layers is shown only if no single layer is too large.
+        // The document says that ranges of several layers are over the limit only if no single
+        // layer is over the limit by itself.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

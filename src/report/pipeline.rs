@@ -45,8 +45,9 @@ pub struct PipelineFacts {
     /// together than the report's pipeline; `null` if they are not faster, or if the user gave
     /// the number of replicas.
     pub with_replicas: Option<BestSplit>,
-    /// Bytes of gradients, over all tiles, that replicas would exchange in each step if the
-    /// pipeline of `with_replicas` ran; `null` if `with_replicas` is `null`.
+    /// Bytes of gradients, over all tiles, that replicas would exchange in each step of the
+    /// pipeline `with_replicas`, the smaller pipeline with several replicas; `null` if
+    /// `with_replicas` is `null`.
     pub gradient_bytes: Option<u64>,
 }
 
@@ -113,8 +114,8 @@ pub struct StagePipeline {
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the weight update.
     pub tile: u32,
-    /// All bytes on `tile` during the update, if all optimizer state of the weights is loaded
-    /// at once into landing pads (buffers for loaded tensors).
+    /// All bytes on `tile` during the weight update, if all optimizer state of the weights that are
+    /// being updated is loaded at once into landing pads (buffers for loaded tensors).
     pub bytes: u64,
     /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded
     /// at a time into a landing pad (a buffer for a loaded tensor). The compiler may need only

@@ -73,8 +73,8 @@ pub struct CategoryBytes {
 pub struct TileMap {
     /// The categories of variables that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
-    /// Number of categories with bytes that are not in `categories`: the smallest ones are left
-    /// out if the report would have too many numbers.
+    /// Number of categories that have bytes on some tile but are missing in `categories`. The
+    /// smallest categories are left out if the report would otherwise have too many numbers.
     pub left_out: u32,
     /// The largest variables of the fullest tiles; `null` without names of variables, which a
     /// file of `--save-to-file` and the report on a compilation lack.
@@ -89,9 +89,9 @@ pub struct TileCategory {
     pub name: String,
     /// For each tile, the bytes of all variables of the category.
     pub bytes: Vec<u64>,
-    /// For each tile, the part of `bytes` at addresses that several variables use at different
-    /// steps; empty if no tile has any. Without this part, the categories add up to at most the
-    /// bytes in use on a tile.
+    /// For each tile, the part of the category's bytes that is at addresses which several variables
+    /// use at different steps; empty if no tile has any. If these parts are subtracted, the bytes
+    /// of all categories are together at most the bytes in use on a tile.
     pub overlapped: Vec<u64>,
 }
 
@@ -166,8 +166,8 @@ pub struct Execution {
     /// Cycles, in one run of the program, of compute sets and exchanges that belong to no
     /// layer.
     pub unplaced: u64,
-    /// The part of the cycles `unplaced` that exchanges between tiles take; compute sets take
-    /// the rest.
+    /// Cycles, in one run of the program, of exchanges between tiles that belong to no layer. They
+    /// are a part of `unplaced`; the rest of `unplaced` is cycles of compute sets.
     pub unplaced_exchange: u64,
     /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if
     /// the cycles are estimates.

@@ -157,8 +157,9 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
 }
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
-/// model explains: by layers, by other operations, and by what every stage has. Some bytes count in
-/// each layer that uses them, also in In and Out; the sentence states their share.
+/// model explains: by layers, by other operations, and by what every stage has. Variables of
+/// operations on the whole model, such as a norm of all gradients, count in each layer that uses
+/// them; the sentence also states the share of these variables.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));

@@ -22,8 +22,9 @@ pub struct Split {
     /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs
     /// have one limit.
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs, over all replicas, on which the layers fit with optimizer state in the
-    /// place that the report has; `null` for a split that the user gave or that does not fit.
+    /// The fewest IPUs, over all replicas, on which the layers fit if optimizer state stays where
+    /// the report has it (on the chip, off the chip or sharded); `null` for a split that the user
+    /// gave or that does not fit.
     pub fewest_ipus: Option<u32>,
     /// Whether the user gave the split (`--splits`), which is then compared with the best
     /// split.
@@ -31,8 +32,8 @@ pub struct Split {
     /// For each stage except stage 0, the name of its first layer. These names are the value of
     /// `--splits`.
     pub starts: Vec<String>,
-    /// The split that a framework makes if the user gives it only the number of blocks on each
-    /// IPU, such as Optimum with `layers_per_ipu`; `null` if the framework makes the report's
+    /// The split that a framework such as Optimum makes if the user gives it only the number of
+    /// blocks (numbered layers) on each IPU (`layers_per_ipu`); `null` if this is the report's
     /// split.
     pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
@@ -59,8 +60,9 @@ pub struct Stage {
     /// The name of the stage's first layer; `null` for the position before the layers (In or
     /// None).
     pub layer_from: Option<String>,
-    /// The name of the stage's last layer; `null` for the first pseudo-layer. If Out runs on
-    /// the first IPU, Out is not a last layer.
+    /// The name of the stage's last layer; `Out` if the stage ends with the operations after the
+    /// last layer. `null` if the stage has only the position before the layers (In or None). If Out
+    /// runs on the first IPU, together with In, no stage ends with Out.
     pub layer_to: Option<String>,
     /// The names of all layers of the stage, in order.
     pub layers: LayerNames,
@@ -109,9 +111,9 @@ pub struct FullestTile {
     pub parts: Parts,
     /// The bytes of `parts.variables` by kind of variable, such as weights or activations.
     pub variable_kinds: VariableKinds,
-    /// The part of the tile's overhead that is code and vertex state which every stage needs,
-    /// whatever its layers are, by kind of contents; other kinds are 0. `null` for the classic
-    /// memory model.
+    /// The code and vertex state on the tile that every stage needs, whatever its layers are, in
+    /// bytes by kind of contents. Kinds that are no code or vertex state, such as variables, are 0.
+    /// `null` for the classic memory model.
     pub overhead_code: Option<TileParts>,
     /// The first step at which live variables of the stage take the most bytes on the tile;
     /// `null` if the stage has no steps.
@@ -171,15 +173,15 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
-    /// The name of the moved layer, as a list with one entry.
+    /// The name of the layer that moves across the cut, as a list with one entry.
     pub layers: LayerNames,
     /// The index of the stage that the layer moves to.
     pub to_stage: u32,
-    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if
-    /// the layer moves.
+    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if the
+    /// layer of `layers` moves across the cut.
     pub fullest_tile_bytes: [u64; 2],
-    /// By how many bytes the move makes the entries of `fullest_tile_bytes` grow; below 0 if
-    /// they shrink.
+    /// By how many bytes the two entries of `fullest_tile_bytes` are above the bytes of these
+    /// stages in the report's split, where the layer does not move; below 0 if they are lower.
     pub change: [i64; 2],
 }
 

@@ -72,8 +72,9 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Makes the facts about a step that takes the time `step` in `replicas` replicas of the
-    /// pipeline of `costs`, which runs the split `plan`. Returns `None` if the profile has no cycles.
+    /// Makes the facts about a step that takes the time `step`, in a pipeline that runs the split
+    /// `plan` in `replicas` replicas. `costs` has the memory and the time of stages in this
+    /// pipeline. Returns `None` if the profile has no cycles.
     pub(super) fn of(
         costs: &PipelineCosts<'_>,
         plan: &Plan,

@@ -67,15 +67,16 @@ pub enum When {
     NotZero,
     /// Show the column in any form only if some value is neither 0 nor empty.
     NotZeroAnywhere,
-    /// Show the column always in CSV, but to people only if some value is at least 1 % of the
-    /// highest limit that the table's bars show.
+    /// Show the column always in CSV, but to people only if some value is at least 1 % of the limit
+    /// that the bars beside the table's rows show. If the rows have different limits, the highest
+    /// one.
     OnePercent,
 }
 
 /// A form of output that shows tables and sections of a report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
-    /// Text on a terminal, which has short lines.
+    /// Text on a terminal. Its lines are short, so it shows fewer columns.
     Terminal,
     /// A Markdown document, which people read.
     Markdown,
@@ -145,8 +146,8 @@ pub enum Cell {
     Layers(LayerNames),
     /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
     Stages(Vec<LayerNames>),
-    /// Bytes, and the bytes that count as the whole, such as the limit of a tile; shown in per
-    /// cent.
+    /// Bytes and the number of bytes that is 100 %, such as the bytes and the limit of a tile.
+    /// People see the share in per cent.
     Share(u64, u64),
 }
 
@@ -269,8 +270,9 @@ impl Table {
         }
     }
 
-    /// Completes a table whose rows are the items of one list of `report`. `list` is the JSON
-    /// pointer to this list, such as `/cuts`, and `for_people` names the columns that people see.
+    /// Completes a table that shows one list of `report`, an item of the list in each row: gives
+    /// each row the JSON pointer to its item. `list` is the JSON pointer to the list, such as
+    /// `/cuts`, and `for_people` names the columns that people see.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;
@@ -280,7 +282,8 @@ impl Table {
         self
     }
 
-    /// Lets a terminal draw a bar beside each row.
+    /// Makes a terminal draw a bar beside each row of this table, which shows the row's share of a
+    /// limit.
     pub(super) fn with_bars(self) -> Self {
         Self {
             has_bars: true,

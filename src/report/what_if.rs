@@ -15,17 +15,18 @@ use std::ops::{Range, RangeInclusive};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
-    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In)
-    /// to the number of positions. If `bytes` would be too long, only positions near the cuts
-    /// of the report's split and, if there is room, near the cuts of the splits in `best`.
+    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
+    /// the number of positions. If `profiles` would have too many numbers of bytes, only positions
+    /// near the cuts of the report's split and, if there is room, near the cuts of the splits in
+    /// `best`.
     pub boundaries: Vec<u32>,
     /// The highest number of stages in a split that the reader of an HTML page can try.
     pub max_stages: u32,
     /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline
     /// whose stages keep copies of activations for these stages.
     pub by_stages_after: bool,
-    /// The bytes and cycles by profile, since each stage may have another profile; only one
-    /// entry without `--amp VALUE=PROFILE`.
+    /// The bytes of possible stages and the cycles of layers, by profile: with `--amp`, each stage
+    /// may be compiled as in another profile. Without `--amp`, there is one entry.
     pub profiles: Vec<ProfileNumbers>,
     /// The best split for each number of IPUs, ascending, or the split with the lowest peak
     /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
@@ -52,11 +53,11 @@ pub struct WhatIf {
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
-    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers
-    /// between two boundaries, by start, then by end. With `by_stages_after`, a range has
-    /// several numbers, by the number of stages after it: 0 for a range up to the last
-    /// boundary, otherwise 1, 2, ... up to `max_stages` less 1, or to the number of boundaries
-    /// after its end.
+    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers between
+    /// two boundaries. The stages are in the order of their beginnings; of equal ones, in the order
+    /// of their ends. With `by_stages_after`, a stage has one number for each number of stages that
+    /// may follow it, ascending: only for 0 if the stage ends at the last boundary; otherwise for
+    /// 1, 2, ... up to the number of boundaries after its end, but less than `max_stages`.
     pub bytes: Vec<u64>,
     /// For each boundary except the first and the last, the bytes that cross a cut there, over
     /// all tiles.
@@ -162,9 +163,10 @@ impl WhatIf {
         }
     }
 
-    /// Returns a copy with fewer boundaries, at which a stage may begin or end, so that
-    /// [`ProfileNumbers::bytes`] has at most `max_numbers` entries and an HTML page can still show
-    /// the cuts `split`. Returns `None` if these cuts need more entries.
+    /// Returns a copy with fewer boundaries (positions at which a stage may begin or end), so that
+    /// [`ProfileNumbers::bytes`], which has numbers for each stage between two boundaries, has at
+    /// most `max_numbers` entries. The cuts `split` stay boundaries, so that the HTML page can show
+    /// them. Returns `None` if these cuts alone need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let kept = self.chosen(&self.boundaries, split, max_numbers)?;
         let place = |at: &u32| kept.binary_search(at).ok();
@@ -191,9 +193,9 @@ impl WhatIf {
 const MAX_NUMBERS: usize = 150_000;
 
 impl WhatIf {
-    /// Collects the bytes and cycles of other splits for the HTML page. Returns `None` if the page
-    /// was not requested, if the report's split lacks layers, or if bytes are missing for a stage
-    /// that the reader could make.
+    /// Collects the bytes and cycles from which the HTML page computes other splits than the
+    /// report's. Returns `None` if the page was not requested, if the report's split lacks layers,
+    /// or if bytes are missing for a stage that a person could make by moving cuts on the page.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let all_costs: Vec<_> = match &search.near[..] {
             [] => search
@@ -251,9 +253,10 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Collects the best splits, the constraints and the highest number of stages for an HTML page
-    /// whose reader moves cuts. `boundaries` and `profiles` stay empty. `costs` has the bytes of
-    /// ranges of layers.
+    /// Collects what the HTML page needs beside bytes and cycles when its reader moves cuts: the
+    /// best splits, the constraints and the highest number of stages. The fields `boundaries` and
+    /// `profiles` stay empty, and [`between`](Self::between) fills them later. `costs` has the
+    /// bytes of ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
         let max_stages = best
@@ -346,9 +349,10 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A stage between boundaries 0 and 1 has two numbers of bytes, for 1 and for 2 stages
-            // after it. A stage between 0 and 2, or between 0 and 3, has one. Then come two numbers
-            // for stages that begin at boundary 1, and one for the stage that begins at 2.
+            // A split has at most 3 stages here. From boundary 0 to 1, a stage has two numbers of
+            // bytes, since 1 or 2 stages may follow it. From 0 to 2 (1 stage follows) and from 0 to
+            // 3 (none follows), it has one number. Stages that begin at boundary 1 have two numbers
+            // together, and the stage that begins at 2 has one.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -378,8 +382,9 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // The cuts of the best split (position 20) and of the report's split (position 10) are kept
-        // as boundaries, and so are the positions beside them.
+        // In the copy with at most 500 numbers of bytes, the cuts of the best split (position 20)
+        // and of the report's split (position 10) are still boundaries, and so are the positions
+        // beside them.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -392,8 +397,8 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // Four numbers of bytes are too few for the cuts of both splits, so only the cuts of the
-        // report's split are kept.
+        // Four numbers of bytes are too few for the cuts of both the best split and the report's
+        // split, so only the cut of the report's split stays a boundary.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

@@ -39,7 +39,8 @@ const MAX_LISTED_OF_OTHERS: usize = 15_000;
 /// on the fullest tile of the model and on the other listed tiles.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
-    /// The curves of live bytes of the whole model, whose points are candidates for drawn steps.
+    /// The live bytes of the whole model as curves over the steps. `steps` has, among others, the
+    /// steps where these curves begin or end, and where they are high or low.
     curves: &'a LiveCurves,
     lists: &'a TileLists<'a>,
     steps: Vec<u32>,
@@ -266,8 +267,9 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables are counted separately: they are live at each drawn step,
-                // and would displace the variables that are live only at some steps.
+                // Always-live variables are counted separately. They are live at each drawn step,
+                // so they would fill the list of each step, and variables that are live only at
+                // some steps would be left out.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans

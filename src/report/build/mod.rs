@@ -141,10 +141,10 @@ impl Report {
 }
 
 impl Report {
-    /// Replaces the stages that are compiled with the available memory proportion of another
-    /// profile by the stages of `other`, the report on that profile and the same split. `is_own`
-    /// returns whether the stage with a given index is one of them. A replaced stage keeps its
-    /// `amp`.
+    /// Replaces some stages of this report, with their bytes and cycles, by the stages of `other`,
+    /// a report on the same split and on a profile with another available memory proportion.
+    /// `is_own` returns whether the stage with a given index is compiled with that proportion, and
+    /// so is replaced. A replaced stage keeps its `amp`.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
         let others = other.split.into_iter().flat_map(|split| split.stages);

@@ -24,8 +24,8 @@ use std::ops::Range;
 /// Upper bound on the entries for the variables at the peak of the model or of a stage. An entry
 /// adds up the variables of one category whose names differ only in numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on the variables at one peak whose names are read, so that variables with similar
-/// names can be added up. The largest variables are chosen.
+/// Only this number of the largest variables at one peak have their names looked up. Variables
+/// whose names differ only in numbers are then added up; the sums lack all smaller variables.
 const MAX_SUMMED: usize = 5000;
 /// Upper bound on the entries for the variables on the tile that exceeds its limit most, if no
 /// split fits. An entry adds up the variables of one category whose names differ only in numbers.

@@ -67,9 +67,9 @@ impl Peaks {
         })
     }
 
-    /// Returns the curves of the whole model's live bytes with fewer points, and the variables that
-    /// are live at the model's peak, taken from `named`. Returns `None` if the model has no steps,
-    /// or if only the split was requested.
+    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
+    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
+    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
         let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
@@ -88,9 +88,9 @@ impl Peaks {
         })
     }
 
-    /// Returns the curves of live bytes of a stage with fewer points: over all tiles, and on the
-    /// stage's fullest tile. Returns `None` if the stage has no steps, or if only the split was
-    /// requested.
+    /// Returns two curves of the live bytes of the stage with index `stage`: over all tiles, and on
+    /// the stage's fullest tile. The more stages the split has, the fewer points each curve keeps.
+    /// Returns `None` if the stage has no steps, or if only the split was requested.
     pub(super) fn of_stage(&self, stage: usize) -> Option<(Curve, Curve)> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);

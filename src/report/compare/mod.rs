@@ -155,7 +155,7 @@ pub enum CompareError {
     Damaged(serde_json::Error),
 }
 
-/// The two fields by which [`read`] recognizes a report, which reports of every version have.
+/// The two fields by which [`read`] recognizes a report. They are in reports of every version.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

@@ -20,8 +20,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // The layer has the number of the last block, and extends this block over the layers
-            // without a number in between.
+            // Up to its first number, the layer has the same name as the last block, so it belongs
+            // to this block. So do the layers without a number between the block and this layer.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -80,11 +80,11 @@ impl<'a> FormSource<'a> {
 }
 
 impl Draft<'_> {
-    /// Gives each position of the layer order a text that lines of configuration count by stage:
-    /// `item` for the first layer of each block (of a transformer, for example), otherwise an empty
-    /// text. Also adds notes on layers outside blocks, on the IPUs of In and Out (the operations
-    /// before and after the layers) and on unused IPUs, and warns of stages that begin inside a
-    /// block.
+    /// Adds the lines of a configuration that states how many blocks (of a transformer, for
+    /// example) each IPU has. To count the blocks, `items` gets a text for each position of the
+    /// layer order: `item` for the first layer of a block, otherwise an empty text. Also adds notes
+    /// on layers outside blocks, on the IPUs of In and Out (the operations before and after the
+    /// layers) and on unused IPUs, and warns of stages that begin inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
@@ -178,9 +178,9 @@ impl Draft<'_> {
     }
 }
 
-/// Adds a note on block numbers that are missing between the first and the last block or, unless
-/// the names of the blocks are ascending numbers, a note that lists these names. A block is a list
-/// of layers, each a position and a name.
+/// Adds a note if blocks are named by numbers and some number between the first and the last block
+/// is missing. Otherwise, if the names of the blocks are not ascending numbers, adds a note that
+/// lists these names in order. Each block is a list of its layers (position and name).
 fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();

@@ -17,10 +17,10 @@ impl<'a> FormSource<'a> {
         self.report.framework() == Some(Framework::Tensorflow)
     }
 
-    /// Returns the Keras layer at which a position of the layer order (In, a layer or Out) begins:
-    /// the first one that no earlier position calls. Returns `None` if there is none, or if the
+    /// Returns the first Keras layer that a position of the layer order (In, a layer or Out) calls
+    /// and that no earlier position calls; `None` if there is none. Also returns `None` if the
     /// position begins with a module outside the model's own scope, such as an embedding that
-    /// encoder and decoder share, since names do not tell which Keras layer calls the module.
+    /// encoder and decoder share: names do not tell which Keras layer calls this module.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let calls = self.calls(position, Framework::Tensorflow)?;
         let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
@@ -50,10 +50,10 @@ impl<'a> FormSource<'a> {
                 .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the innermost module that begins at a position of the layer order (In, a layer or
-    /// Out); `None` if the profile does not show the module. For TensorFlow, returns the path below
-    /// the model of the Keras layer or scope that begins there; if the path is unknown, returns
-    /// `name`, the name of the layer, or `None` for Out.
+    /// Returns the path of the innermost module that begins at a position of the layer order (In, a
+    /// layer or Out); `None` if the profile does not show it. For TensorFlow, returns the Keras
+    /// layer or scope that begins there, as a path without the model's name. If that is unknown,
+    /// returns `name`, the name of the layer; for Out, `None`.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
@@ -68,10 +68,10 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns the text of a configuration entry that names `module`, in quotes, and the comment behind
-/// the entry. If the module is unknown, the text is a placeholder with `name`, the name of the
-/// layer, and the comment tells the user to write the layer's first `kind` (`module` or `Keras
-/// layer`) instead.
+/// Returns an entry of a configuration as two texts: the name `module` in quotes, and an empty
+/// comment. If `module` is unknown, the first text is a placeholder made from `name`, the name of a
+/// layer. The comment then tells the user to replace the placeholder by the first module or Keras
+/// layer (`kind`) of this layer.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),
@@ -118,9 +118,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds the entries of `pipeline_stages` of Keras: the Keras layer at which each stage except
-    /// the first begins. A call without an entry takes the stage of the call before. Also warns of
-    /// stages whose first operations belong to a Keras layer that already runs in an earlier stage.
+    /// Adds the entries of the Python dictionary `pipeline_stages` to a configuration for Keras:
+    /// the Keras layer at which each stage except the first begins. A Keras layer without an entry
+    /// goes into the stage of the Keras layer before it. Also warns of stages whose first
+    /// operations belong to a Keras layer that already runs in an earlier stage.
     pub fn keras_stages(&mut self) {
         let source = self.source;
         let line = |position, name: &str, stage: &str| {

@@ -64,7 +64,8 @@ impl<'a> FormSource<'a> {
 
     /// Returns the modules that a position of the layer order (In, a layer or Out) calls in the
     /// model's code. Returns `None` if there is no such position, or if the profile was recorded
-    /// with another framework than `framework`, whose configuration cannot use its module names.
+    /// with another framework than `framework`: a configuration for `framework` cannot use the
+    /// names of its modules.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -143,9 +144,10 @@ impl<'a> FormSource<'a> {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns which layers have their outputs kept as checkpoints, from which recomputation
-    /// starts: with `Layer`, every layer; with `Stage`, the last layer of each stage except the
-    /// last one, as PopART needs it without a pipeline; with `None`, no layer.
+    /// Returns the layers whose outputs the configuration must declare as checkpoints, from which
+    /// PopART recomputes: with `Layer`, all layers; with `Stage`, the last layer of each stage
+    /// except the last stage; with `None`, no layer. `Stage` is returned only for the schedule
+    /// `sequential`.
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
             Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,

@@ -16,16 +16,18 @@ pub const STAGE: &str = "\0stage\0";
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
-    /// Text and names of values in turn, beginning with text. A value is `stage` (the index of
-    /// the stage that contains `position`), `stages` or `last-stage` (the number of stages, or
-    /// the index of the last one), `fullest` (bytes on the split's fullest tile), `counts` or
-    /// `numbers` (how many of `items` each stage has, with commas or spaces between), `lists`
-    /// (the `items` of each stage in brackets), `free` (the number of IPUs without a stage) or
-    /// `shortfall` (why the split does not fit). A line with `free` or `shortfall` is left out
-    /// if no IPU is free or the split fits.
+    /// Texts and names of values in turn, beginning with a text. In a configuration, each name is
+    /// replaced by its value:
+    /// - `stage`: the index of the stage that contains `position`
+    /// - `stages`, `last-stage`: the number of stages, the index of the last stage
+    /// - `fullest`: bytes on the fullest tile of the split
+    /// - `counts`, `numbers`: how many of `items` each stage has, with commas or spaces between
+    /// - `lists`: the `items` of each stage, in brackets
+    /// - `free`: the number of IPUs without a stage; if there are none, the line is left out
+    /// - `shortfall`: why the split does not fit; if it fits, the line is left out
     text: Vec<String>,
-    /// The position of the layer order (0 for In) to which `begins` and the value `stage`
-    /// refer; missing if neither is there.
+    /// The position of the layer order (0 for In) to which the condition `begins` and the value
+    /// `stage` in `text` refer. Missing if the line has neither of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, this line of configuration belongs only to splits in which a stage other than
@@ -42,11 +44,11 @@ pub struct Line {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
-    /// For each position of the layer order, a text such as the name of a part of the model, or
-    /// an empty text. The values `counts`, `numbers` and `lists` count or list these texts by
-    /// stage, without empty texts. In `lists`, the texts after the last stage are one more list
-    /// or, with a single stage, belong to this stage. Empty if the line has none of these
-    /// values.
+    /// For each position of the layer order, a text such as the name of a part of the model, or an
+    /// empty text. The values `counts`, `numbers` and `lists` in `text` count or list these texts
+    /// by stage, without empty texts. If there are texts after the last stage, `lists` has one more
+    /// list for them or, if the split has a single stage, has them in the list of this stage. Empty
+    /// if `text` has none of these values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
@@ -66,8 +68,8 @@ pub struct Lines<'a> {
     /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
-    /// of the model, or an empty text. A line that counts or lists these texts by stage gets a copy
-    /// of them when it is added.
+    /// of the model, or an empty text. Some lines of a configuration count or list these texts by
+    /// stage; such a line gets a copy of the texts when it is added to `all`.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -204,8 +206,8 @@ impl Line {
         })
     }
 
-    /// For each stage, returns the texts that `items` has for the stage's positions, without empty
-    /// texts.
+    /// Returns one list for each stage of the split: the texts that `items` has for the positions
+    /// (In, layers, Out) of the stage, without empty texts.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages

@@ -1,15 +1,16 @@
 //! Writes a split as configuration that users paste into their code.
 //!
-//! Each form of `--emit` has a template (in the folder `forms`, read by `template`). The result
-//! depends only on the [`Report`], which has the module names of the profile
+//! Each form of configuration (a value of `--emit`) has a template in the folder `forms`, which
+//! `template` reads. `counts`, `entries` and `poptorch` write the lines that depend on the layers.
+//! A configuration depends only on the [`Report`], which has the names of the model's modules
 //! ([`ModuleCalls`](crate::model::ModuleCalls)), and on the name of the model in the user's code.
-//! `counts`, `entries` and `poptorch` write the lines that depend on the layers.
+//! If no module name is known, the configuration has a placeholder that no framework accepts, and a
+//! comment that tells the user what to write instead.
 //!
 //! Notes for the user are comments below the configuration; only notes that the split does not fit,
-//! or may not fit, are above it. A comment line has at least two words, so that no reader mistakes
-//! the line for the name of a section. JSON has no comments, so a form in JSON has its notes in a
-//! separate text. If no module name is known, the form has a placeholder that no framework accepts,
-//! and a comment that tells the user what to write instead.
+//! or may not fit, are above it. A form in JSON, which has no comments, has its notes in a separate
+//! text. A comment has at least two words: in the command's output, a comment of one word is the
+//! name of a section, such as `# solve`, by which programs separate the results.
 //!
 //! A split that does not fit is still written, below a warning. If a split leaves layers out, only
 //! notes are written, and no configuration.
@@ -116,8 +117,8 @@ pub struct Configuration {
     pub form: String,
     /// The text to paste into the user's code or configuration.
     pub text: String,
-    /// Notes for the user if the form is JSON, which has no comments. In other forms the notes
-    /// are comments in `text`, and this field is empty.
+    /// Notes for the user about the configuration, if its form is JSON, which has no comments. In
+    /// all other forms, the notes are comments in `text`, and this field is empty.
     pub notes: String,
     /// The lines of configuration for all splits that the reader of an HTML page can make by
     /// moving cuts. Each line states the splits to which it belongs. Empty if the page cannot
@@ -127,7 +128,8 @@ pub struct Configuration {
 
 /// Writes the split of `report` as configuration in the given form of `--emit`. The result is empty
 /// if the report has no split, and has only notes for the user if the split leaves layers out.
-/// `root` is the name of the model in the user's code. [`Configuration::lines`] stays empty.
+/// `root` is the name of the model in the user's code. The field [`Configuration::lines`], which is
+/// for HTML pages, stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(source) = FormSource::of(report, root, None) else {
         return Configuration::default();

@@ -69,7 +69,7 @@ fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} in {text}");
 }
 
-/// Returns the text of a configuration without comments.
+/// Returns the lines of `text`, a configuration, that are no comments.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
@@ -94,8 +94,9 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     );
 }
 
-/// A configuration that only counts the blocks on each IPU puts layers before the first block on
-/// the first IPU, and layers after the last block, with Out, on the last IPU.
+/// Some configurations only state the number of blocks (numbered layers) on each IPU. The user's
+/// code then puts layers before the first block on the first IPU, and layers after the last block,
+/// and Out, on the last IPU. A configuration warns of stages that it cannot express.
 #[test]
 fn counts_cannot_cut_outside_blocks() {
     let warned = |stages: &[&[&str]]| {
@@ -128,8 +129,8 @@ fn layers_without_numbers_are_counted_in_their_order() {
     has(&text, "order: encoder0 decoder0\\n decoder1\n");
 }
 
-/// With a single stage, Out (the operations after the last layer) is on the first IPU anyway, so no
-/// note says that it runs there.
+/// With a single stage, Out (the operations after the last layer) is on the first IPU anyway, so
+/// the configuration has no note that Out runs there.
 #[test]
 fn out_on_the_only_ipu_needs_no_word() {
     let one = report_of(PseudoLayers::OutWithIn, &[&["0", "1"]], 1);
@@ -261,8 +262,9 @@ fn modules_of_the_profile_begin_blocks() {
     has(&text, expected);
 }
 
-/// A stage is named by the module at its beginning, also if the profile is of TensorFlow without
-/// Keras layers. A stage without a Keras layer of its own has a placeholder.
+/// For a profile of TensorFlow, a Keras configuration names the Keras layer at which a stage
+/// begins, or has a placeholder if this layer is unknown. The form `pipeline-splits` names the
+/// module (a Keras layer or scope) at which a stage begins or, if it is unknown, the layer.
 #[test]
 fn tensorflow_names_keras_layers_or_scopes() {
     let mut pipeline = report().pipeline.unwrap();

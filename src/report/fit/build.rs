@@ -29,7 +29,7 @@ pub struct FitInputs<'a> {
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
-    /// Warnings about the files.
+    /// Warnings about the profile and `debug.cbor`.
     pub warnings: Vec<Warning>,
     /// Contradictions between statements of the profile, which can make a verdict impossible.
     pub contradictions: Vec<Contradiction>,

@@ -147,8 +147,8 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            // Counts the layers, without In and Out, that both the stage and the IPU `left[place]`
-            // run.
+            // Counts the layers (without In and Out) that are both in the predicted stage and on
+            // the IPU `left[place]`. `left` has the IPUs that are not matched with a stage yet.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
                 stage

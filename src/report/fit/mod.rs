@@ -69,8 +69,8 @@ pub struct IpuFit {
     pub layers: Option<LayerNames>,
     /// Bytes in use on the IPU, summed over all its tiles, without gaps between variables.
     pub total: u64,
-    /// Number of the IPU's tiles that are over the limit, or need more than the memory of a
-    /// tile.
+    /// Number of the IPU's tiles that do not fit: their bytes are over the limit, or they need more
+    /// than the memory of a tile if gaps between variables are included.
     pub tiles_over: u32,
     /// Bytes that the IPU's tiles need beyond the memory of a tile, with the gaps between
     /// variables, summed over these tiles.
@@ -202,8 +202,8 @@ pub enum MatchedBy {
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if there are as many IPUs as predicted stages.
     pub ipus: Option<u32>,
-    /// The indices of the stages for which the layers on the IPU are not those of the
-    /// prediction.
+    /// The indices of the predicted stages whose layers differ from the layers on the IPU with
+    /// which the stage was matched.
     pub stages: Vec<u32>,
     /// The names of the layers on each IPU of the compilation, as far as they are known.
     pub recorded: Vec<LayerNames>,

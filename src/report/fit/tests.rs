@@ -85,8 +85,9 @@ fn stages_are_where_their_layers_run() {
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
-    // Stages that have only In or only Out (the operations before and after the layers) cannot be
-    // matched by layers, and get the remaining IPUs in order.
+    // Stages that have only In or only Out (the operations before and after the layers) have no
+    // layers by which they could be matched with IPUs. They are matched, in order, with the IPUs
+    // that no other stage is matched with.
     let alone = comparison(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
@@ -183,7 +184,8 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (reserves(&enough.stages), enough.reserve),
         (vec![0, 0], Some(0))
     );
-    // If the compilation was cut at other layers than predicted, no `--reserve` would help.
+    // If the compilation was cut at other layers than predicted, stages and IPUs have different
+    // layers, so no `--reserve` is said to have been enough.
     assert_eq!(
         comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
@@ -223,8 +225,9 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), None);
 }
 
-/// If a stage has fewer bytes than predicted, neither the terminal nor the HTML page explains this
-/// by exchange code, which has more bytes than predicted. If it has more bytes, they do.
+/// The stage in this test has more exchange code, and fewer bytes of variables, than predicted. The
+/// terminal and the HTML page explain a stage with fewer bytes than predicted by the variables, and
+/// a stage with more bytes by the exchange code.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {
@@ -313,8 +316,9 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// The table for programs compares all kinds of contents of a stage's fullest tile, such as code;
-/// the table in Markdown has only the kinds that differ from the prediction.
+/// The table `parts` (in CSV and the HTML page) compares the fullest tile of each stage with the
+/// prediction, by kind of contents, such as code. The table `changed_parts` (in Markdown) has only
+/// the kinds whose bytes differ from the prediction.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
     let all = tables::parts(&compiled()).plain_rows();

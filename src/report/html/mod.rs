@@ -71,8 +71,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // A name in double braces that has no text stays in the HTML page, where a test finds
-            // it.
+            // A placeholder in double braces that has none of these names stays in the HTML page,
+            // where a test finds it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -110,7 +110,8 @@ const SMALL: usize = 100_000;
 /// Each function removes from a report one part that only drawings need. The functions are applied
 /// in this order until the report is small enough for an HTML page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
-    // Drop the live bytes by layer and step, except on the fullest tile of the model.
+    // Drop from the report the live bytes by layer and step, except on the fullest tile of the
+    // model.
     |report| {
         let steps = report.live_steps.iter_mut();
         steps
@@ -123,7 +124,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // Drop half of the ranges of layers whose bytes an HTML page needs when its reader moves cuts.
+    // Drop half of the bytes of possible stages, which the HTML page needs when its reader moves
+    // cuts. The bytes that stay are of stages that begin and end near the cuts of the report's
+    // split or of the best splits.
     |report| {
         let cuts: Vec<u32> = report
             .stages()

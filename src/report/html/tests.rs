@@ -85,8 +85,8 @@ fn the_page_has_the_json_form_in_it() {
     assert!(!viewer().contains("id=\"report\""));
 }
 
-/// Collects the numbers in tables that a report also has as data, with the JSON pointer to each
-/// number.
+/// Collects the numbers in tables of `sections` that are also in another field of the JSON report,
+/// each with the JSON pointer to this field.
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
@@ -195,8 +195,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert!(page.contains("id=\"packed-report\""));
     assert!(page.len() < 2_400_000, "{}", page.len());
     assert_eq!(data(&page), json(&report));
-    // If the HTML page may have fewer bytes, data for drawings is left out and the rest of the
-    // report stays.
+    // If the report may take fewer bytes of the HTML page than it needs, data for drawings is left
+    // out, and the rest of the report stays.
     for most in [250_000, 100_000, 0] {
         let page = super::within(&report, most);
         assert!(page.len() <= most.max(100_000), "{most}: {}", page.len());
@@ -205,8 +205,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
-/// Each step of [`LEFT_OUT`] removes a part of its own from the report, and no part that a later
-/// step removes.
+/// Each step of [`LEFT_OUT`] removes some part of the report, and leaves the parts that later steps
+/// remove.
 #[test]
 fn what_tells_least_is_left_out_first() {
     let mut report = report();

@@ -78,8 +78,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // Off-chip state may have been chosen because it is faster, not because the model needs the
-        // memory.
+        // No reason is given here: optimizer state may be off the chip because the step is then
+        // faster, and not because the model would not fit otherwise.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {

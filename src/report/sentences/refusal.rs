@@ -99,9 +99,10 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
 /// activation. A tie of an embedding and a head, the usual one, has only two.
 const MANY: usize = 3;
 
-/// Returns the sentence that a weight of many layers can stay on one IPU if the model reads the
-/// weight once and passes it on as an activation, with the bytes over each cut. Returns `None`
-/// unless a split fits only if such a weight is untied.
+/// Returns the sentence that proposes how a weight of many layers can stay on one IPU: the model
+/// reads the weight once and passes it on as an activation. The sentence states the bytes that each
+/// cut then carries. Returns `None` unless the report has a split that fits if such a weight is
+/// untied (no longer kept on one IPU).
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
         refusal

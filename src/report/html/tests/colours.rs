@@ -58,8 +58,9 @@ fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
-/// Returns the smallest distance between two colours over all kinds of colour vision, and the kind
-/// of vision with that distance.
+/// Compares how people with each kind of colour vision see two colours. Returns the smallest
+/// distance (in CIELAB) between the two as they are seen, and the kind of vision with this
+/// distance.
 fn distance(a: &str, b: &str) -> (f64, &'static str) {
     let distances = SEEN.map(|(who, seen)| {
         let (a, b) = (place(a, &seen), place(b, &seen));
