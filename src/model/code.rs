@@ -38,9 +38,10 @@ pub struct GroupCode {
 }
 
 impl GroupCode {
-    /// Sums up the code of an operation group or cluster (programs that use the same variables),
-    /// whose distinct programs are in `group`. `uid`, the id of the debug context, only appears in
-    /// error messages.
+    /// Sums up the bytes of code and vertex state of the distinct programs in `group`. They are all
+    /// programs of one operation group (operations with one debug context), or those of one cluster
+    /// of it (programs that use the same variables). `uid`, the id of the debug context, only
+    /// appears in error messages.
     fn new<'p>(
         programs: &'p Programs,
         group: &[u32],

@@ -82,7 +82,8 @@ pub struct WorkCycles {
     pub all: u64,
     /// The part of all cycles that exchanges take; compute sets take the rest.
     pub exchange: u64,
-    /// The cycles at or after the start of the backward pass, which `all` includes; 0 in inference.
+    /// The part of the cycles in `all` that is spent after the start of the backward pass, in the
+    /// backward pass or the update; 0 in inference.
     pub later: u64,
 }
 
@@ -255,7 +256,8 @@ impl OperationCycles {
             later,
         };
         let (operation, cluster) = by;
-        // [`NO_OPERATION`] is not in the list.
+        // For cycles that belong to no operation, `operation` is [`NO_OPERATION`]. That is no index
+        // into `by_operation`, so they are added to `unexplained`.
         let of_operation = self.by_operation.get_mut(operation as usize);
         of_operation.unwrap_or(&mut self.unexplained).add(added);
         if cluster != NO_CLUSTER {
@@ -364,9 +366,10 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last liveness step of the backward passes of all layers. Operations without
-    /// cycles are ignored, and so are operations that belong to no layer, In or Out, such as a norm
-    /// of all gradients. Returns `None` if no operation remains.
+    /// Returns the last liveness step of all operations of the backward pass that have cycles and
+    /// belong to In (the operations before the first layer), to a layer or to Out (those after the
+    /// last layer). A norm of all gradients, for example, belongs to none of these. Returns `None`
+    /// if there is no such operation.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         self.operations
             .iter()

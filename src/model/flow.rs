@@ -23,7 +23,8 @@ use std::iter::once;
 /// later nodes use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFlow {
-    /// The nodes of the graph, in the order of their first liveness steps.
+    /// The nodes of the data flow, in the order of their first liveness steps. A node is a series
+    /// of consecutive steps of one operation or function call.
     pub nodes: Vec<FlowNode>,
     /// The edges of the graph, ascending by `from`, then by `to`. Variables with the same producer
     /// and the same consumers share one edge.
@@ -41,23 +42,22 @@ pub struct DataFlow {
 pub struct FlowNode {
     /// The first liveness step of the node (consecutive steps of one operation).
     pub first: u32,
-    /// The operations that run in the node, as ascending indices into
-    /// [`Model::operations`](super::Model); empty if the programs of the node belong to no
-    /// operation.
+    /// The operations that run in this node of the data flow, as ascending indices into
+    /// [`Model::operations`](super::Model); empty if its programs belong to no operation.
     pub operations: Box<[u32]>,
 }
 
 /// An edge of the data flow, which stands for variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if the
-    /// producer is unknown, as for variables that the host writes.
+    /// The node that writes the variables of this edge, as an index into [`DataFlow::nodes`];
+    /// [`NO_NODE`] if the host writes them.
     pub from: u32,
-    /// The nodes that use the variables, as ascending indices into [`DataFlow::nodes`]. They all
-    /// come after the producer, unless the producer is unknown.
+    /// The nodes that use the variables of this edge, as ascending indices into
+    /// [`DataFlow::nodes`]. They all come after the node `from`, unless that is [`NO_NODE`].
     pub to: Box<[u32]>,
-    /// Bytes, over all tiles, of the variables that the edge stands for. A variable with several
-    /// live ranges on the edge counts once for each range.
+    /// Bytes, over all tiles, of the variables of this edge. A variable that the node `from` writes
+    /// and the nodes `to` use in several of its live ranges counts once for each of these ranges.
     pub bytes: u64,
 }
 
@@ -65,7 +65,8 @@ pub struct FlowEdge {
 /// the nodes that use the variables, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Stands for the unknown producer of an edge of the data flow, such as the host.
+/// Stands for the host in [`FlowEdge::from`], which otherwise is the node that writes the variables
+/// of an edge of the data flow.
 pub const NO_NODE: u32 = u32::MAX;
 
 fn too_much() -> FileError {
@@ -220,8 +221,9 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The outermost Call around the step whose function is called from several places, given by
-    /// the first step of the Call and the operation of the Call program; `None` outside such Calls.
+    /// The outermost Call around the step, among the Calls of functions that are called from
+    /// several places; `None` if there is none. The Call is given by the first step in its
+    /// function, and by the operation of the Call program.
     call: Option<(u32, u32)>,
 }
 

@@ -9,8 +9,8 @@ pub enum Named {
     Layer(usize),
     /// The name may stand for any of several layers, given by their indices.
     Ambiguous(Vec<usize>),
-    /// The name stands for a module inside the layer with this index, and dividing the layer into
-    /// its submodules gives no layer that begins with this module.
+    /// The name stands for a module or an operation inside the layer with this index, and the
+    /// layers cannot be divided so that one of them begins with it.
     Inside(usize),
     /// The name stands for no layer of the model.
     Unknown,
@@ -66,8 +66,8 @@ pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
 /// the path and the modules of the text.
 pub type Way = fn(&[&str], &[&str]) -> bool;
 
-/// Ways in which a text stands for a whole module path: the text is the path, or the path after one
-/// more module, which is the model itself.
+/// Ways in which a text stands for a module by its whole path: the text is the path, or the name of
+/// the model itself followed by the path, such as `bert.encoder` for `encoder`.
 pub const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
@@ -87,9 +87,9 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` consists of at least two modules of `path`, in order and including the
-/// last one. `wanted` may have one more module before the first module of `path`, which is the
-/// model itself.
+/// Returns whether `wanted` lists at least two modules of `path`, in the order of `path` and with
+/// its last module. If `wanted` includes the first module of `path`, it may begin with one more
+/// name: that of the model itself.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

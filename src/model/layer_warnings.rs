@@ -1,5 +1,6 @@
-//! Warnings about layers that do not fit a model: layers of a regex that describe the model worse
-//! than its modules do, and layers whose names were lost when code was put into functions.
+//! Warnings about layers that do not fit a model. Either a regex found the layers, but the modules
+//! of the model describe it better. Or names of layers were lost when the compiler put code into
+//! functions.
 
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules, counts};
 use crate::message::Warning;

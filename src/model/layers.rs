@@ -28,9 +28,10 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names given by the user that are neither names nor paths of layers. The
-    /// index in [`Named::Layer`] or [`Named::Inside`] is that of the operation at which the named
-    /// module begins, among all operations of the model.
+    /// Names given by the user that are neither names nor paths of layers. Each comes with the
+    /// operation at which the module of this name begins, as an index into all operations of the
+    /// model. The index is in a [`Named::Layer`] if a layer or Out begins there too, or else in a
+    /// [`Named::Inside`].
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -38,8 +39,8 @@ pub struct Layering {
 /// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// The caller gave the layer of each operation ([`Layering::of`]), so no layer can be found in
-    /// a text.
+    /// No text shows a layer: the caller gave the layer of each operation ([`Layering::of`]), and
+    /// variables need not be named after these layers.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
@@ -292,8 +293,9 @@ impl Layering {
         }
     }
     /// Divides layers until one begins with `operation`, to which the user gave the name `name`.
-    /// Records whether `name` then stands for a layer, for Out, or for a part of a layer, In or
-    /// Out.
+    /// Then records in `named` whether a layer or Out (the operations after the last layer) begins
+    /// with the operation, or whether the operation is further inside a layer, Out or In (the
+    /// operations before the first layer).
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -313,10 +315,11 @@ impl Layering {
         layers
     }
 
-    /// Returns whether `operation` is the first operation of a layer, or of the first module that
-    /// begins in a layer or in Out (the operations after the last layer). The result is false for
-    /// operations in In (those before the first layer), and `None` for operations in Out before the
-    /// first module that begins there.
+    /// Returns whether a layer or Out (the operations after the last layer) begins with
+    /// `operation`. A layer begins with its first operation, and also with the first operation of
+    /// the first module whose call begins in the layer. Out begins only with such an operation of a
+    /// module. The result is false for operations in In (those before the first layer). It is
+    /// `None` for operations in Out if no module's call begins at or before them.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -346,7 +349,8 @@ impl Layering {
     }
 
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
-    /// Only names of PopTorch can lack modules, so the result is always true for other frameworks.
+    /// The names of operations in PopTorch may lack lists, so not all paths from them are certain.
+    /// Other frameworks name all modules, so the result is always true for them.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
         let is_torch = model.recording.framework == Framework::Poptorch;
         !is_torch || self.tree(model).has_module(path)
@@ -375,7 +379,7 @@ impl Layering {
     }
 
     /// Returns one entry per operation: the index of the layer that the operation's name contains,
-    /// or [`NO_LAYER`] even if its inputs contain a layer.
+    /// or [`NO_LAYER`] if its name contains none. Layers in the names of its inputs are ignored.
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
         self.layers
             .iter()

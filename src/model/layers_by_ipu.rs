@@ -50,8 +50,9 @@ impl LayersByIpu {
         }
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            // If several IPUs have equally many vertices of a layer, the first IPU is taken, which
-            // the search from last to first finds last.
+            // If several IPUs have equally many vertices of a layer, the first of these IPUs is
+            // taken. As `max_by_key` returns the last of several maxima, the IPUs are searched from
+            // last to first.
             let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
             if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);

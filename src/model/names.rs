@@ -10,9 +10,10 @@ use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Returns all operations with their names. Also returns the call paths (sequences of Calls) on
-/// which operations in the body of a function take the names of the operations that they replaced
-/// when the compiler outlined code.
+/// Returns all operations with their names. An operation in the body of an outlined function has
+/// the name of the operation that it replaced, if the debug context of a Call records which one
+/// that is. Also returns the call paths (sequences of Calls that lead to an operation) with such
+/// records.
 pub fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
@@ -62,8 +63,9 @@ struct Namer<'a> {
     /// code, as far as the context records them.
     pairs: FxHashMap<Position, Pairs>,
     /// One entry per call path (the Calls that lead to an operation): the debug contexts that
-    /// record which operations were replaced by operations of the called functions, that of the
-    /// outermost Call first. A Call has at most one such context.
+    /// record which operations the compiler replaced by those in the called functions. Each Call
+    /// has at most one such context, and the contexts are in the order of the Calls, the outermost
+    /// first.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -85,9 +87,10 @@ impl<'a> Namer<'a> {
     }
 
     /// Finds the debug context that records which operations were replaced by the operations in the
-    /// body of `call`: the first context with such records from the Call's context to the root. A
-    /// Call inside an outlined function may be a copy without records. Then the records of the
-    /// enclosing Calls, whose contexts are in `enclosing`, name the context of the original Call.
+    /// body of `call`: the first one with such records on the way from the Call's own context to
+    /// the root. If `call` is in an outlined function, it may itself have replaced an original
+    /// Call, by the records of the Calls around it (`enclosing` has their contexts). Then the
+    /// original Call's context is taken.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -173,9 +176,10 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of an operation from its debug contexts; `None` if they have no name. An
-    /// operation in an outlined function has the name of the operation that it replaced, which the
-    /// innermost Call with such a record tells.
+    /// Returns the name of an operation from its debug contexts; `None` if they have no name. If
+    /// debug contexts of the Calls around the operation record which operation it replaced when the
+    /// compiler outlined code, it has the name of that operation. The record of the innermost Call
+    /// counts.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context);
         let named_by = *self.paired_contexts[operation.path as usize]

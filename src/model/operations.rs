@@ -16,8 +16,8 @@ pub struct Operation {
     /// The operation's group (all operations with the same debug context), as an index into
     /// [`Model::operation_groups`](super::Model::operation_groups).
     pub group: u32,
-    /// Full name from the debug contexts, such as `encoder/layer/0/MatMul` (docs/model.md,
-    /// "Contexts and names").
+    /// Full name of the operation from its debug contexts, such as `encoder/layer/0/MatMul`
+    /// (docs/model.md, "Contexts and names").
     pub name: Box<str>,
     /// Names of the input tensors that the debug context records, joined by `/`, with each `.`
     /// replaced by `/`; empty if the context records none.
@@ -220,7 +220,8 @@ pub struct OwnedProgram {
     pub id: u64,
     /// Whether the program runs a compute set or an exchange.
     pub kind: OwnedKind,
-    /// The name of the compute set; for an exchange, the name of the program.
+    /// The name of the compute set that the program runs; if the program is an exchange, its own
+    /// name.
     pub name: Box<str>,
     /// Bytes over all tiles: of vertex state if the program runs a compute set, or of code if the
     /// program is an exchange.

@@ -98,8 +98,9 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // A gradient may be a single number, so if an operation is marked as backward, small
-        // variables are not ignored.
+        // An operation is taken as an update if fewer than `tolerated` bytes outlive it, and fewer
+        // come from the forward pass. That usually allows single numbers. But in an operation
+        // marked as backward, a single number may be a gradient.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -112,15 +113,15 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation is taken as an update if its only results are parameters, it begins after half of
-/// the bytes of parameters were read, and it uses nothing that was made before that step. Inference
-/// that writes a cache or running statistics does not match, because each layer writes its own
-/// before the next layer begins. A parameter does not count as updated if another operation that is
-/// no update changes it too.
+/// An operation is taken as an update under three conditions. Its only results are parameters. It
+/// begins after the step by which half of the bytes of all parameters were read. Besides
+/// parameters, it uses nothing that was made before this step. Inference that writes a cache or
+/// running statistics does not match, because each layer writes its own before the next layer
+/// begins. A parameter does not count as updated if an operation that is no update changes it too.
 ///
-/// If the last update uses at most two parameters (a weight and a bias), they do not count as
-/// updated: the operation may be the head of a language model, whose weight is also the weight of
-/// the embedding.
+/// If the update that ends last uses at most two parameters (a weight and a bias), they do not
+/// count as updated: the operation may be the head of a language model, whose weight is also the
+/// weight of the embedding.
 pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
@@ -194,11 +195,12 @@ struct Uses {
     from_forward: u64,
 }
 
-/// Returns one entry per operation group. A group updates a parameter if fewer than some tolerated
-/// number of bytes are live after the group, and fewer come from the forward pass. The entry is the
-/// larger of the two numbers, or `u64::MAX` for groups that cannot be updates: they begin before the
-/// backward pass, run no vertices, copy from or to the host, or do not use both a parameter and a
-/// variable that may be a gradient.
+/// Returns one entry per operation group (operations with one debug context): how many bytes must
+/// be tolerated if the group is to be taken as an update of weights. This is the larger of two sums
+/// of bytes of variables that the group uses, without parameters: those live after the group, and
+/// those from the forward pass. The entry is `u64::MAX` for groups that cannot be updates: they
+/// begin before the backward pass, run no vertices, copy from or to the host, or do not use both a
+/// parameter and a variable that may be a gradient.
 fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
     let (groups, sets) = (&model.operation_groups, &model.use_sets);
     let last_steps: Vec<Option<u32>> = groups
@@ -224,8 +226,9 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
         let is_accumulator = model.label_of(set).is_accumulator();
         let is_of_others = sets.groups(set).nth(1).is_some();
         for group in sets.groups(set) {
-            // The users of variables exceed [`limits::ENTRIES`] only in a profile that was made to
-            // take long to analyse. Then no operation counts as an update.
+            // `left` limits the work: at most [`limits::ENTRIES`] operation groups are visited,
+            // summed over the variables that they use. Only a profile that was made to take long to
+            // analyse has more. Then no operation is taken as an update.
             if left == 0 {
                 return vec![u64::MAX; groups.len()];
             }

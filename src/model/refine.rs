@@ -51,11 +51,12 @@ pub fn refine(
     use_set_index
 }
 
-/// Moves some variables to new use sets (the operation groups that use a variable) with the same
-/// groups. Each entry of `values` is a variable and a value: a label (name of a tensor), or the use
-/// set of a partner. Variables with the same old set and the same value get the same new set.
-/// `mark` returns the label and the partner of the new set, from the label of the old set and the
-/// value.
+/// Moves some variables to new use sets. (A use set is the set of operation groups that use a
+/// variable.) A new set has the same groups as the variable's old set, but another label (name of a
+/// tensor) or partner (the weight of an optimizer's moment). Each entry of `values` is a variable
+/// and its new value: a label, or the use set of a partner. Variables with the same old set and the
+/// same value get the same new set. `mark` returns the label and the partner of a new set, from the
+/// label of the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -76,17 +77,18 @@ fn split_sets(
 /// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// A compute set is taken to work on the whole model if it uses variables of at least this many use
-/// sets (the operation groups that use a variable) with which other operations compute too. A
-/// compute set of a layer mostly uses fewer.
+/// Minimum number of use sets by which a compute set is taken to work on the whole model. (A use
+/// set is the set of operation groups that use a variable.) Only the use sets of those variables of
+/// the compute set count with which other operations compute too. A compute set of a layer mostly
+/// has fewer.
 const MIN_PARTNERS: usize = 8;
 
 /// An operation is taken to work on the whole model, with one compute set for each weight, if it
 /// has at least this many compute sets. An operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// The parts of a profile and of the model that the search for partners of variables reads. The
-/// partner of an optimizer's moment is the weight that the moment belongs to.
+/// What is read to find the partners of variables. A partner is the variable that another one
+/// belongs to: the partner of an optimizer's moment is its weight.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
@@ -122,8 +124,9 @@ impl Pairing<'_> {
             .collect();
         pairs.par_sort_unstable();
         pairs.dedup();
-        // A variable that has different partners in several compute sets, such as a norm of all
-        // gradients, belongs to no single weight, so it gets no partner.
+        // The partner of a variable is the weight that it belongs to, as an optimizer's moment
+        // does. A variable with different partners in several compute sets, such as a norm of all
+        // gradients, belongs to no single weight, so it gets none.
         pairs
             .chunk_by(|a, b| a.0 == b.0)
             .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
@@ -131,9 +134,10 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds partners for the variables of a compute set with which no other operation computes,
-    /// such as the weights of an optimizer's moments. `compute_sets` is the number of compute sets
-    /// of the operation that runs `program`.
+    /// Finds partners for those variables of a compute set with which no other operation computes.
+    /// Such a variable may be an optimizer's moment, whose partner is its weight. `program` runs
+    /// the compute set, and `compute_sets` is the number of compute sets of the program's
+    /// operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -174,11 +178,11 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds partners, such as the weight of an optimizer's moment, for the variables of a program
-    /// with which no other operation computes. Candidates are the program's other variables on the
-    /// same tile with as many elements. If several variables have the same tile and size, the first
-    /// gets the first candidate, the second the second, and so on. State (variables with a label)
-    /// and temporaries (without a label) are paired separately.
+    /// Finds partners for those variables of a program with which no other operation computes. Such
+    /// a variable may be an optimizer's moment, whose partner is its weight. Candidates are the
+    /// program's other variables on the same tile with as many elements. If several variables have
+    /// the same tile and size, the first gets the first candidate, the second the second, and so
+    /// on. State (variables with a label) and temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -224,10 +228,10 @@ type PlacedVariable = (TileAndBytes, u32);
 /// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns the possible ratios [`WIDTHS`] of the element size of a variable to that of its partner,
-/// such as the weight of an optimizer's moment. The first one finds partners for the most variables
-/// of `unshared`. Other ratios are less likely, since an unrelated weight on the tile may have the
-/// right size by chance. `others` (sorted) has the candidates for partners.
+/// Sorts the ratios [`WIDTHS`] of the element size of a variable to that of its partner (the weight
+/// of an optimizer's moment). The ratio by which the most variables of `unshared` find a partner in
+/// `others` (sorted) comes first. Other ratios are less likely, since an unrelated weight on the
+/// tile may have the right size by chance.
 fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {

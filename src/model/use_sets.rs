@@ -46,9 +46,9 @@ impl Default for UseSets {
 
 impl UseSets {
     /// Adds the use set that consists of the groups of the set `smaller` and of the operation group
-    /// `group`, and returns its index. The new set has the empty label (the name of a tensor) and
-    /// no partner (the weight of an optimizer's moment). The index of `group` must be above those
-    /// of all groups of `smaller`.
+    /// `group`, and returns its index. The new set has no label (the name of a tensor) and no
+    /// partner (the weight of an optimizer's moment). The index of `group` must be above those of
+    /// all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -145,9 +145,9 @@ impl UseSets {
 pub type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set (the operation groups that use a variable) of each variable of the profile.
-/// The use sets are numbered in the order in which uses by operation groups create them.
-/// [`refine`](super::refine::refine) divides them later by names of tensors and by weights of
-/// optimizer state.
+/// Use sets are numbered in the order in which they arise while one operation group after the other
+/// is added to its variables' sets. [`refine`](super::refine::refine) later divides the use sets by
+/// the names of tensors and, for optimizer state, by the weights that it belongs to.
 pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
@@ -168,9 +168,9 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // One entry per use set (the operation groups that use a variable): the last operation group
-    // that was added to the set to form a larger set, and this larger set. Each variable of the set
-    // that the group uses moves to the larger set.
+    // One entry per use set (the operation groups that use a variable): the operation group that
+    // was last added to it, and the larger set that this made. Each variable of the set that the
+    // group uses moves to the larger set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -251,8 +251,9 @@ impl UseSetIndex {
                     |seen, (position, sets)| {
                         let members = lists.members(position as u32).iter();
                         let used = members.map(|&variable| set_of[variable as usize]);
-                        // `seen` keeps a list from containing a use set several times, and is
-                        // cleared after each list.
+                        // Many variables of a compute set or memory region have the same use set.
+                        // `seen` marks the use sets that are already in its list `sets`, and is
+                        // cleared for the next list.
                         let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
                         *sets = ascending(used.filter(is_new));
                         sets.iter().for_each(|&set| seen[set as usize] = false);
@@ -306,7 +307,7 @@ pub enum Role {
     /// An exchange writes the variable: of the memory regions that an exchange names, the last one
     /// is its destination.
     Destination,
-    /// An exchange reads the variable, or the program copies code to it.
+    /// An exchange reads the variable, or a program of the type `CodeCopy` copies code to it.
     Reads,
     /// The program copies the variable from or to the host.
     Host,

@@ -20,7 +20,7 @@ pub struct VariableGroup {
     /// The use set of the variables (the set of operation groups that use them), as an index into
     /// [`UseSets`](super::UseSets); [`NO_USERS`](super::NO_USERS) if no operation group uses them.
     pub set: u32,
-    /// Bytes, on the tile, of all variables of the group.
+    /// Bytes of all variables of this group, which are on one tile.
     pub bytes: u32,
 }
 
@@ -58,8 +58,8 @@ pub struct VariableGroups {
     /// The pairs of equivalence class and use set (the operation groups that use a variable) of all
     /// variables, each pair once; ascending by class, then by use set.
     uses: Vec<VariableUse>,
-    /// One entry per tile: the index in `groups` of the tile's first group. One more entry has the
-    /// length of `groups`.
+    /// One entry per tile: the index, in the field `groups`, of the tile's first group of
+    /// variables. One more entry at the end has the length of `groups`.
     starts: Vec<u32>,
     /// The groups of variables of all tiles, tile after tile. On each tile, they are ascending by
     /// class and use set.
@@ -307,10 +307,11 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per class: the first use set that was added for the class, or [`NO_SET`] if there
-    /// is none, and the value of the pair of this class and use set.
+    /// One entry per equivalence class of variables: the first use set that was added with this
+    /// class, or [`NO_SET`] if there is none, and the value that the map has for both.
     first: Vec<(u32, T)>,
-    /// The values of all pairs of class and use set except the first pair of each class.
+    /// The values of all pairs of equivalence class and use set that are not in `first`, because
+    /// their class was first added with another use set.
     others: FxHashMap<(u32, u32), T>,
 }
 

@@ -95,8 +95,8 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// The tile and the liveness step of the recorded program with the most live bytes of data and
-/// code, over all tiles of all IPUs.
+/// The tile and the liveness step with the most live bytes of data and code, among all tiles of all
+/// IPUs and all steps of the profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
     /// Index of the tile with the most live bytes; of several, the lowest index.

@@ -23,8 +23,8 @@ pub const EMPTY_PATH: Path = 0;
 /// 1 is the first entry of `nodes`.
 #[derive(Clone, Default)]
 pub struct CallPaths {
-    /// One entry per call path (list of Calls), each after its beginnings: the path without its
-    /// innermost Call, and this Call as an index into `Programs::all`.
+    /// One entry per call path (list of Calls): the path without its innermost Call, and this Call
+    /// as an index into `Programs::all`. A path comes after all paths with which it begins.
     pub nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
@@ -58,8 +58,9 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Returns the call path of the programs directly below `program`. For a Call, this is the call
-    /// path of the program itself, plus the Call (`index`).
+    /// Returns the call path (list of Calls) of the programs directly below `program`, whose own
+    /// call path is `path`. If `program` is a Call, it is added to `path` as the innermost Call, by
+    /// its index `index`. Otherwise the result is `path`.
     ///
     /// # Errors
     /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
@@ -185,12 +186,13 @@ pub const NO_CALL: u32 = u32::MAX;
 /// The Calls of functions that are called from several places in the program, that is, on several
 /// call paths.
 pub struct CallSites {
-    /// One entry per call path (list of Calls): its shortest beginning, or the whole path, that
-    /// ends with a Call of a function that is called from several places; `None` if there is none.
+    /// One entry per call path (list of Calls): the beginning of the path up to its outermost Call
+    /// of a function that is called from several places, with this Call; `None` if there is none.
     pub outermost: Vec<Option<Path>>,
     /// One entry per call path (list of Calls): its innermost Call of a function that is called
-    /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if
-    /// debug contexts record which operations its body replaced.
+    /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call does not count if
+    /// debug contexts record which operations its body replaced, because the operations in the body
+    /// then have the names of this call.
     pub call_of: Vec<u32>,
     /// One entry per Call of a function that is called from several places: the function, as the
     /// index of its body in `Programs::all`.
@@ -198,9 +200,9 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// Finds the Calls of functions that are called from several places. In `with_pairs` are the
-    /// call paths (lists of Calls) whose innermost Call has a record in debug contexts of which
-    /// operations were replaced by those in the body.
+    /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
+    /// paths (lists of Calls) for which debug contexts record which operations were replaced by
+    /// those in the body of the innermost Call.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -255,8 +257,10 @@ impl StepIndex {
         let mut open = Vec::new();
         for start in 0..steps.len() {
             index.of_program[steps[start].program as usize].push(start as u32);
-            // The call path of a step is that of its parent, so parents come first. If the parents
-            // of a step form a circle, the path ends where the circle closes.
+            // The call path of a step is the path of its parent step, with the parent's program
+            // added if that is a Call. So the paths of all steps above are found first. If the
+            // parents of a step form a circle, the search for steps above ends where the circle
+            // closes.
             let mut next = Some(start);
             while let Some(step) = next.filter(|&step| index.calls[step] == UNKNOWN) {
                 index.calls[step] = EMPTY_PATH;

@@ -145,9 +145,10 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // If the fewest bytes are passed on before several operations, the scope changes at the
-        // last of these operations, because an activation function follows the last parameter of
-        // its module.
+        // The operations after the last parameter of a module and before the next parameter are
+        // divided where the fewest bytes are passed on. Of several such operations, the last one
+        // begins the new scope (the modules that call an operation), so that an activation function
+        // stays with the module before it.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -249,9 +250,10 @@ mod tests {
 
     #[test]
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
-        // `crossing` has how many bytes are passed on before each operation. Between the operations
-        // that use `a.weight` (1) and `b.weight` (5), the fewest bytes are passed on before
-        // operations 3 and 4. The scope changes at the later of the two.
+        // `crossing` has one entry per operation: the bytes that earlier operations pass on to it
+        // or to later ones. Between operation 1, which uses `a.weight`, and operation 5, which uses
+        // `b.weight`, the entries of operations 3 and 4 are the lowest. So the scope (the modules
+        // that call an operation) changes from `a` to `b` at operation 4, the later one.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let mut used = vec![vec![]; 7];
         used[1].push("a.weight");

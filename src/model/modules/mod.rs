@@ -125,8 +125,9 @@ impl ForwardModules {
             .map(|path| components(path).map(Box::from).collect());
         let tree = Tree::new(parts.collect());
         let mut lookup = Lookup::default();
-        // Names of variables may lack the modules around all operations (`model` in Keras). So
-        // paths without these modules are added too, unless only numbers remain, as in `Add:0/1`.
+        // Names of variables may lack the outermost modules, which call all operations (`model` in
+        // Keras). So each scope (the modules that call an operation) is also added to `lookup`
+        // without these modules, unless only numbers remain of all scopes, as in `Add:0/1`.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
         let below: Vec<&str> = scopes
@@ -370,8 +371,9 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for, by the first of `ways` in
-    /// which any module matches. The index in the result is that of the module's first operation in
+    /// Finds the module, or the list of modules, that `text` stands for. Of `ways` (comparisons of
+    /// a text with a path), the first one in which the path of any module matches decides. In place
+    /// of a layer, the result has the module's first operation, as an index into all operations of
     /// the model.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
@@ -404,11 +406,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns the first operation at or after `operation` that belongs to the highest layer so far
-    /// or to a later one. For example, a decoder may call an embedding of an earlier layer again,
-    /// and these operations are skipped. Returns `operation` if an earlier operation belongs to the
-    /// last layer, so that no layer follows. `layers` has the layer of each operation: from 1, or 0
-    /// for none.
+    /// Returns the first operation of the forward pass, from `operation` on, whose layer is at
+    /// least as high as the layers of all operations before `operation`. So operations of earlier
+    /// layers are skipped, such as an embedding that a decoder calls again. Returns `operation`
+    /// itself if the last layer has begun before it, or if no such operation follows. `layers` has
+    /// the layer of each operation: from 1, or 0 for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

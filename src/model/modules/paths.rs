@@ -72,8 +72,8 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// One entry per module of the scope (the modules that call an operation): where the module's
-    /// path ends in the parameter's name, in bytes.
+    /// One entry per module of the scope (the modules that call an operation): the number of bytes
+    /// of `parameter` up to the end of the module's path.
     ends: Vec<usize>,
 }
 
@@ -116,10 +116,12 @@ pub struct ModulePath<'a> {
     /// One entry per module that calls the operation, from the outermost to the innermost: where
     /// the module's path ends in `text`, in bytes.
     pub ends: Vec<usize>,
-    /// Number of outermost modules whose paths come from the name of a parameter.
+    /// Number of modules, counted from the outermost one that calls the operation, whose paths come
+    /// from the name of a parameter.
     pub aligned: usize,
-    /// Number of outermost modules whose paths certainly exist in the Python model. The paths of
-    /// modules further inside may lack the name of a list.
+    /// Number of modules, counted from the outermost one that calls the operation, whose paths
+    /// certainly exist in the Python model. The paths of the modules inside these may lack lists,
+    /// such as `layer` in `encoder.layer.3`.
     pub certain: usize,
     /// The path of the innermost module that calls the operation if this module belongs to another
     /// part of the model than the modules around the call, such as an embedding that encoder and
@@ -134,9 +136,10 @@ fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds modules with numbered submodules, by their path. The value is true if the number directly
-/// follows the module's path in names of parameters (`layer.3`), and false if the name of a list is
-/// between them (`encoder.layer.3`), because a list is never called.
+/// Finds modules whose submodules are numbered, by their path. The value is true if the number
+/// always directly follows the module's path in names of parameters, as in `layer.3`. It is false
+/// for `encoder` in `encoder.layer.3`. There, names of operations have `encoder/3`, because the
+/// list `layer` is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -155,15 +158,19 @@ pub fn is_number(module: &str) -> bool {
 }
 
 /// Returns the module path of each operation of the forward pass. Each argument has one entry per
-/// operation: `scopes` its scope (the operation's name without its type), `parameters` the
-/// parameters that it is the first operation to use, and `used` all parameters that it uses.
+/// operation: `scopes` the modules that call it (its name without its type), `used` the parameters
+/// that it uses, and `parameters` those of them that no earlier operation uses.
 ///
-/// Names of parameters contain the full path of their modules. An operation in a later run of a
-/// module takes the path of the operation with the same scope that used its parameters first. An
-/// operation without parameters takes the path of the operations with the same scope if they all
-/// have one path, unless the nearest operations before and after it belong to other modules of this
-/// scope. Otherwise, it takes the path of those modules that its scope shares with the scope of the
-/// nearest operation with parameters.
+/// The name of a parameter contains the full path of its module, and so gives the path of the first
+/// operation that uses the parameter. For other operations, the first rule that applies gives the
+/// path:
+///
+/// 1. If an operation only uses parameters that earlier operations use, as in a later run of a
+///    module, it has the path of the operation with the same scope that used them first.
+/// 2. If the known paths of operations with the same scope are all equal, this path is taken,
+///    unless the nearest operations before and after are in these modules too, but at other paths.
+/// 3. Of the nearest known paths before and after, the one that shares more of the outermost
+///    modules of the scope is taken up to these modules. The other modules of the scope follow.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -202,9 +209,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns for each operation where the modules of its scope (the modules that call an operation)
-/// occur in the name of a parameter. An operation that is not the first to use any parameter takes
-/// the alignment of another operation with the same scope, by the rules of [`full_paths`].
+/// Returns the alignment of each operation: where the modules that call it (its scope) end in the
+/// name of a parameter. An operation that is the first to use a parameter is aligned to this
+/// parameter. Other operations take the alignment of an operation with the same scope by rules 1
+/// and 2 of [`full_paths`], or have none.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -220,8 +228,8 @@ fn alignments<'a>(
         })
         .collect();
     // Map from a scope (the modules that call an operation) to all module paths of operations with
-    // this scope. Each path comes with its alignment, which has the name of a parameter that begins
-    // with the path.
+    // this scope. Each path comes with its alignment: the name of a parameter that begins with the
+    // path, and where the modules of the scope end in this name.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -259,17 +267,19 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the module path of each operation, taken from the last operation before it (in `order`)
-/// whose path is known. The entry is `None` if an operation in between is outside the modules that
-/// call the operation, because these modules may then have been called again.
+/// Returns one entry per operation without an entry in `aligned`: the path of the modules that call
+/// it, taken from the last operation, in `order`, whose path is known. All operations from that one
+/// on must be inside these modules. Otherwise the entry is `None`, because the modules may have
+/// been called again, as other items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    // The last operation with a known path: its path and its scope, and how many modules of the
-    // scope call all operations since then.
+    // The last operation with a known path: its alignment (which has the path), its scope (the
+    // modules that call it), and how many of these modules, from the outermost on, call all
+    // operations after it as well.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];
@@ -292,11 +302,12 @@ struct Beginning<'a> {
     /// list.
     path: &'a str,
     /// One entry per module that calls both the operation and the nearby operation whose path is
-    /// known: where the module's path ends in the name of the parameter, in bytes.
+    /// known: the number of bytes up to the end of the module's path, in the name of the parameter
+    /// that shows the known path.
     ends: &'a [usize],
     separator: &'a str,
-    /// Whether the operation's next module, below the modules in `path`, is an item of a list whose
-    /// path is `path`, such as `3` in `layer.3`.
+    /// Whether `path` is the path of a list of modules, and the operation is called by an item of
+    /// this list, such as `3` in `layer.3`.
     is_item: bool,
     /// Whether the module at `path` directly calls submodules of its submodules, such as
     /// `layers.0.norm`, without calling `layers.0`. Then a module without parameters may also be
@@ -310,8 +321,9 @@ impl<'a> Beginning<'a> {
     /// (the modules that call an operation) are equal.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the next module in the path of `other` after the `count` common modules, and
-        // `container` is the path of the module or list around `sibling`.
+        // `sibling` is the first module in the known path `other` after the `count` modules that
+        // call both operations; empty if there is none. `container` is the path of the module or
+        // list that contains `sibling`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -380,9 +392,9 @@ fn aligned_path<'a>(
     }
 }
 
-/// Maximum number of components (parts between separators) before which [`Lookup::find`] searches a
-/// module path in a text. A text may have some components before the path, such as a prefix for
-/// gradients.
+/// [`Lookup::find`] finds a module path in a text only if the path begins at one of this many first
+/// components of the text (parts between separators). Before the path, a text may have other
+/// components, such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a
@@ -393,8 +405,9 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Adds `operation` for each series of components with which `path`, a scope (the modules that
-    /// call an operation) or module path, begins. Operations must be added in program order.
+    /// Adds `operation` to this map under each beginning of `path`: its first component, its first
+    /// two components, and so on. `path` is the module path or the scope of the operation (the
+    /// modules that call it). Operations must be added in program order.
     pub fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
@@ -547,9 +560,9 @@ mod tests {
         assert_eq!(paths(["0", "1", "3"])[2], "");
     }
 
-    /// DeepGCN calls the module `layers.0.norm` without calling `layers.0`. The module `act`
-    /// without parameters runs beside it and may be inside `layers.0` too, so its path is
-    /// uncertain.
+    /// DeepGCN calls the module `layers.0.norm` directly, without calling `layers.0`. The module
+    /// `act`, which has no parameters, is called just like `norm`. So its path may be
+    /// `layers.0.act` or `act`, and no path is certain.
     #[test]
     fn a_module_beside_a_part_of_another_module_may_be_such_a_part() {
         let parameters: [&[&str]; 2] = [&["layers.0.norm.weight"], &[]];

@@ -15,14 +15,14 @@ pub struct Repeat {
     pub first: usize,
     /// The last of the neighbouring positions (In, layers, Out) that run several times.
     pub last: usize,
-    /// How often the forward pass runs the neighbouring positions, which is the largest number of
-    /// runs of any of their layers; at least 2.
+    /// How often the forward pass runs through the positions from `first` to `last`: the largest
+    /// number of runs of any of their layers; at least 2.
     pub runs: usize,
 }
 
 impl Repeat {
-    /// Returns whether a split point before `position` puts some of the repeated positions into an
-    /// earlier stage than the others.
+    /// Returns whether a split point before `position` divides the positions from `first` to
+    /// `last`, so that one stage has some of them and a later stage has the others.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
@@ -81,8 +81,8 @@ impl ModuleLayers {
 
     /// Returns the ranges of neighbouring positions (In, layers, Out) that the forward pass runs
     /// through several times, such as the layers of a decoder. `position` returns the position of
-    /// an operation, or `None` if the operation is at several positions or at none. The layers at
-    /// these positions may differ from `self.layers`.
+    /// an operation, or `None` if the operation is at several positions or at none. Positions need
+    /// not belong to the layers of `self`: a regex may have found other layers.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -132,9 +132,10 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 }
 
 impl ForwardModules {
-    /// Divides each run of a layer (each call of its module) into runs of submodules, and returns
-    /// the runs of each submodule. In each run of the layer, the n-th part with a path belongs to
-    /// the same submodule as the n-th part with this path in the other runs.
+    /// Divides each run of a layer (one call of its module) into runs of submodules. Returns one
+    /// entry per submodule: its runs, at most one in each run of the layer. If a run of the layer
+    /// calls a module several times, each call counts as a submodule of its own: the n-th calls of
+    /// a module, one in each run of the layer, are runs of one submodule.
     pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();

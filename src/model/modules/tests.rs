@@ -117,9 +117,9 @@ fn operations_of_the_caller_change_no_block() {
     assert_eq!(found.blocks(), Some((0, 2)));
 }
 
-/// A model has two embeddings with the same types of operations, and two such norms, besides its
-/// blocks. The embeddings and norms have far fewer operations than the blocks, so they are not
-/// blocks.
+/// Besides its blocks, a model has two embeddings, which have the same types of operations, and two
+/// norms, which also do. They are layers like each other, but no blocks, because they have far
+/// fewer operations than the blocks.
 #[test]
 fn blocks_are_the_large_ones_of_like_layers() {
     let ends = ["word/Gather", "position/Gather", "first/Norm", "last/Norm"];

@@ -59,9 +59,9 @@ impl Tree {
     /// Adds a node and all nodes below it to the tree, and returns the index of the added node. The
     /// paths of the node's operations agree in their first `depth` components.
     fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
-        // A module with only one submodule shares a node with the submodule, which has the path of
-        // the outer module. If the outer one is a list of modules, which is never called, the node
-        // has the path of the list's only item.
+        // If a module has only one submodule, one node stands for both and has the path of the
+        // outer module. But if the outer module is a list, which is never called, the node has the
+        // path of the list's only item.
         node.depth = depth;
         let runs = loop {
             let runs = self.runs(node.operations.clone(), depth);
@@ -135,9 +135,10 @@ impl Tree {
             .collect()
     }
 
-    /// Returns how many of `runs` belong to one call of a module that is called several times in
-    /// succession: the length (at least 2) of the shortest sequence of modules that repeats.
-    /// Without a repetition, returns the number of `runs`.
+    /// Returns how many of `runs` (consecutive nodes of the tree, each for one run of a submodule)
+    /// belong to one call of the module around them. If the submodules repeat in the same order,
+    /// the module is called several times in succession. The result is then the length (at least 2)
+    /// of the shortest sequence that repeats, and otherwise the number of `runs`.
     fn period(&self, runs: &[Node]) -> usize {
         // Returns the path components that all operations of `run` share.
         let shared_path = |run: &Node| {
@@ -206,8 +207,10 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // The node is divided into two nodes at `cut`. If no operation begins in the middle
-            // half of the node's bytes, both parts get as equal bytes as possible.
+            // The node is divided into two nodes before the operation `cut`. It is the operation in
+            // the middle half of the node's bytes before which only one tensor, if possible, and
+            // the fewest bytes are passed on. If no operation begins in this half, both nodes get
+            // as equal bytes as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

@@ -14,9 +14,10 @@ use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Cost of one layer in the length of a model's description; each operation of the layer costs 1
-/// more. With a lower cost, parts of blocks would become layers; with a higher cost, pairs of
-/// different blocks would.
+/// Cost of a layer, besides its operations, when choices of layers are compared: the choice with
+/// the lowest sum of costs is taken ([`Lengths`]). Each operation of the layer costs 1 more. With a
+/// lower value, parts of blocks would become layers; with a higher value, pairs of different blocks
+/// would.
 const WORD: f64 = 6.0;
 
 /// Computes how long the description of a layer is. A layer costs [`WORD`] plus its number of
@@ -35,8 +36,8 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// Returns the number of runs that have the same types of operations as `run`, each type
-    /// equally often.
+    /// Returns how many runs of modules, of those given to [`new`](Self::new), have the same types
+    /// of operations as `run` (the operations of one run), each type equally often; at least 1.
     fn alike(&self, run: &Range<usize>) -> usize {
         self.alike
             .get(&self.sums.likeness(run))
@@ -50,9 +51,10 @@ impl<'a> Lengths<'a> {
 }
 impl ForwardModules {
     /// Returns the nodes of the module tree that become layers, in program order. Together they
-    /// contain each operation once. Of all such choices, theirs has the shortest description
-    /// ([`Lengths`]), except that nodes that contain layers ([`containers`](Self::containers)) are
-    /// always divided, and like siblings are divided alike ([`cut_alike`](Self::cut_alike)).
+    /// contain each operation once. Of all such choices, the one with the shortest description
+    /// ([`Lengths`]) is taken, with two exceptions. Nodes that contain layers
+    /// ([`containers`](Self::containers)) are always divided. Of siblings with equally named
+    /// submodules, all or none are divided ([`cut_alike`](Self::cut_alike)).
     pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
@@ -120,8 +122,9 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Also chooses each node of the module tree that is a run of the same module as a node that is
-    /// already chosen. `chosen` has one entry per node.
+    /// Extends a choice of nodes of the module tree: if a node is chosen, all other nodes that are
+    /// runs of the same module become chosen too. `chosen` has one entry per node: whether it is
+    /// chosen.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut runs: Vec<usize> = (0..nodes.len()).collect();
@@ -136,9 +139,9 @@ impl ForwardModules {
 
     /// Returns whether a module is a chain of similar blocks that could be on different IPUs, such
     /// as a stage of a convolutional network. Each block computes with one type of operation
-    /// several times, resembles another block, and uses data of the block before it. Between
-    /// blocks, no more bytes are passed on than at an end of the chain, so that no data passes a
-    /// block by, as in a residual block.
+    /// several times, resembles another block, and uses data of the block before it. Between two
+    /// blocks, no more bytes are passed on than at the start or the end of the chain. The parts of
+    /// a residual block are no such chain, because additional data passes by them.
     fn is_chain(&self, node: usize) -> bool {
         let items: Vec<usize> = self.tree.submodules(node).collect();
         let run = |item: usize| self.tree.operations(item);
@@ -204,9 +207,10 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Divides all or none of those `siblings` (nodes of the module tree) whose submodules have the
-    /// same names, by majority. Otherwise, one additional operation could make the choice differ
-    /// among them. Nodes that contain layers are left out.
+    /// Changes `is_cut` (whether a node of the module tree is divided) so that all `siblings` whose
+    /// submodules have the same names agree: all are divided if most of them were, and none if most
+    /// were not. Otherwise, one additional operation in a sibling could make it differ. Nodes that
+    /// contain layers (`is_container`) are left out.
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
@@ -277,13 +281,15 @@ impl ForwardModules {
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
-    /// Moves operations that use a weight named in `tied` from layers to In or Out, so that the
-    /// weight does not force layers onto one IPU. Returns `None` if nothing moves.
+    /// Moves operations that use a weight named in `tied` from layers to In (the operations before
+    /// the first layer) or Out (those after the last layer), so that the weight does not force
+    /// layers onto one IPU. Returns `None` if nothing moves.
     ///
     /// An operation before the first block ([`blocks`](Self::blocks)) moves to In with its layer
     /// and all layers before it. An operation after the last block moves to Out with its layer and
-    /// all layers after it. Any other operation moves only if it has no input; if its layer has
-    /// several runs, the whole layer moves.
+    /// all layers after it. An operation in between leaves its layer only if it uses no results of
+    /// other operations, such as an embedding, and then the flow of data places it. If its layer
+    /// has several runs, the whole layer leaves with it.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

@@ -85,9 +85,9 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
 }
 
 /// Returns the index of the operation at which the backward pass would start. Candidates are the
-/// places in the program where nearly the most modules run both before and after ([`NEARLY_MOST`]).
-/// Of these, the place with the lowest [`unevenness`], summed over all modules, is taken; of
-/// several, the middle one.
+/// places in the program with nearly the largest number of modules that run both before and after
+/// the place ([`NEARLY_MOST`]). Of these, the place with the lowest [`unevenness`], summed over all
+/// modules, is taken; of several, the middle one.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
@@ -113,8 +113,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // While `place` is inside a run of a module, the run counts in both numbers of `sides`:
-        // among the runs before the place and among those after it.
+        // `sides` has the numbers of runs of each module before and after `place`. A run
+        // (consecutive operations) that begins before `place` and ends after it counts in both
+        // numbers.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -147,9 +148,9 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // In these strings, each letter is the module of one operation. The modules of weight
-        // updates, `uvwx` or those of the forward pass, run after the backward pass and are not
-        // part of it.
+        // Each letter is the module of one operation. After the backward pass, weights are updated
+        // by operations in modules of their own (`uvwx`) or in the modules of the forward pass
+        // (`xabcd`). These operations are not part of the backward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

@@ -133,12 +133,12 @@ struct FoundPlaces<'a> {
     /// One entry per parameter of the data flow, such as a weight: the levels (In, layers, Out)
     /// that share the parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// One entry per operation group (operations with one debug context): whether no other group
-    /// computes with the group's variables, as for operations that the compiler adds.
+    /// One entry per operation group (operations with one debug context): true if no other group
+    /// computes with any of its variables. This holds for operations that the compiler adds.
     isolated: Vec<bool>,
-    /// The operations from the first operation with a layer to the last operation with a layer
-    /// outside the backward pass, both inclusive. Operations before or after this range may be in
-    /// In or Out.
+    /// The range from the first operation that has a layer to the last one that has a layer and is
+    /// not in the backward pass, both inclusive. Operations outside this range may be in In (before
+    /// the first layer) or Out (after the last layer).
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its
     /// place (In, the layers in the order of the layering, Out).
@@ -235,9 +235,10 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // The profile may list the body of a function, and so its data flow, for only one of
-            // several calls. In another call, an operation has the place of the operation before
-            // it.
+            // The profile may list the body of a function for only one of several calls. Then no
+            // data flow is known for the body's operations in another call. There, an operation has
+            // the same place (In, a layer or Out) as the nearest operation before it that has
+            // exactly one place.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -262,10 +263,10 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives one place (In, a layer or Out) to an operation that a module calls in each of its runs.
-/// Between two runs of the module, data flows back to an earlier layer. So the flow of data
-/// determines the place of the operation only in the first or the last run, and the operation takes
-/// this place in all runs.
+/// Gives one place (In, a layer or Out) to all runs of an operation in a module that runs several
+/// times. Between two runs of the module, data flows back to an earlier layer. So in some runs, the
+/// flow of data gives the operation no place of its own ([`Reason::Touched`]). There, the operation
+/// takes its place in the other runs, if they do not have different places.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();

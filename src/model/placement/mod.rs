@@ -56,7 +56,8 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// Returns the name of these rules in options and reports: `full` or `classic`.
+    /// Returns the name of the memory model (the rules that determine which memory a stage needs)
+    /// in options and reports: `full` or `classic`.
     pub fn name(self) -> &'static str {
         match self {
             Rules::Full => "full",
@@ -109,11 +110,11 @@ pub struct PlacementOptions {
 pub enum Reason {
     /// The name of the operation or the names of its inputs contain the name of its layer.
     Layer,
-    /// The operation is in a function that is called from several places, and the data that flows
-    /// through one of these calls determines its place.
+    /// The operation is in a function that the program calls several times. The data that flows
+    /// through one of these calls determines the place of the operation (In, a layer or Out).
     Call,
-    /// Data flows through the operation before it reaches the first layer, or the operation is in
-    /// the backward pass of operations through which data flows before it reaches the first layer.
+    /// In the forward pass, data flows through the operation before the data reaches the first
+    /// layer. Or the operation is in the backward pass of such operations.
     BeforeLayers,
     /// Data flows through the operation after the data leaves the last layer, and before the data
     /// returns to layers in the backward pass.
@@ -136,8 +137,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns whether an operation with this reason belongs to a place (In, a layer or Out)
-    /// itself, rather than following the places of its variables or being in every stage.
+    /// Returns whether the reason gives the operation a place of its own (In, a layer or Out).
+    /// Other operations are at the places of their variables, or in every stage.
     pub(crate) fn is_own(self) -> bool {
         !matches!(self, Reason::Touched | Reason::EveryStage)
     }
@@ -177,9 +178,9 @@ impl OperationPlace {
     }
 }
 
-/// The places (In, layers, Out) of all operations, variables and code of a model. Places are
-/// positions, with one exception: in `by_pass` and `ties`, In and Out are separate places even if
-/// both are on the first IPU.
+/// The places of all operations, variables and code of a model. Places are In (the operations
+/// before the first layer), the layers, and Out (those after the last layer). If Out runs on the
+/// first IPU, In and Out are one place, except in `by_pass` and `ties`, where they are always two.
 #[derive(Debug, Clone)]
 pub struct Placement {
     /// The rules by which the places (In, layers, Out) of operations were determined.
@@ -212,7 +213,8 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): all places (In, layers, Out)
-    /// that use its variables. With [`Rules::Full`], this field equals `counted`.
+    /// that use its variables. With [`Rules::Full`], the stages of all these places need the memory
+    /// of the variables, so this field equals `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

@@ -51,8 +51,8 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// How many places (In, layers, Out) the sets added from now on may have together; `None` once
-    /// this number was exceeded.
+    /// How many places (In, layers, Out) all sets added from now on may list in total; `None` once
+    /// they listed more.
     left: Option<usize>,
 }
 
@@ -80,8 +80,7 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Returns an error if some sets of places (In, layers, Out) were not stored because of their
-    /// number.
+    /// Checks that all sets of places (In, layers, Out) could be stored.
     ///
     /// # Errors
     /// If all distinct sets together list more places than in any real model.
@@ -192,8 +191,8 @@ impl PlaceSets {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns a copy in which the place `to` (In, a layer or Out) replaces the place `from` in
-    /// each set. Each set keeps its index, even if several sets become equal.
+    /// Returns a copy of these sets of places (In, layers, Out) in which the place `to` replaces
+    /// the place `from`. Each set keeps its index, even if several sets become equal.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             ascending(
@@ -204,8 +203,9 @@ impl PlaceSets {
             .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
-        // If several sets have equal lists of places (In, layers, Out) after the replacement,
-        // [`intern`](Self::intern) finds the first of them, since the map keeps the last entry.
+        // After `to` replaced `from`, several sets may list the same places (In, layers, Out).
+        // [`intern`](Self::intern) is to find the first of these sets. So sets are added to the map
+        // from last to first, since a later entry of the map replaces an earlier one.
         let ids = (0..sets.len() as u32).map(PlaceSet).rev();
         Self {
             ids: sets.iter().cloned().rev().zip(ids).collect(),

@@ -75,7 +75,8 @@ impl Positions {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns false, because there is always a position before the layers.
+    /// Returns whether there are no positions; always false, because In (or None in the classic
+    /// model) is a position even without layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -124,8 +125,9 @@ impl Positions {
             .collect()
     }
 
-    /// Returns the name that a position has in a report ([`LayerNames`]): that of its layer, `Out`,
-    /// or `None` for In, which comes first.
+    /// Returns the name of a position in a report ([`LayerNames`]): the name of a layer, or `Out`.
+    /// Position 0 (In, the operations before the first layer) has no name there, so the result is
+    /// `None`.
     pub fn layer_name(&self, position: usize) -> Option<String> {
         (position > 0).then(|| self.name(position).to_string())
     }

@@ -19,22 +19,22 @@ pub struct VariablePlaces<'a> {
     /// several places (In, layers, Out) only because of an operation that works on variables of
     /// several places, such as a norm of all gradients.
     pub by_touch: Vec<bool>,
-    /// One entry per operation group (operations with one debug context): whether the places (In,
-    /// layers, Out) of any of its operations follow from the variables of each program
-    /// ([`OperationPlace::is_open`]).
+    /// One entry per operation group (operations with one debug context): whether any of its
+    /// operations has no place of its own (In, a layer or Out). Each program of such an operation
+    /// is at the places of the variables that the program uses ([`OperationPlace::is_open`]).
     is_reaching: Vec<bool>,
     of_group: Vec<PlaceSet>,
 }
 
 impl<'a> VariablePlaces<'a> {
-    /// Finds the places (In, layers, Out) of the variables of each use set, that is, the places of
-    /// the operations that use the variables. If no such operation has a place, the first of these
-    /// rules that gives a place applies:
+    /// Finds the places (In, layers, Out) of the variables of each use set (variables that the same
+    /// operations use). These are the places of the operations that use them. If no such operation
+    /// has a place, the first of these rules that gives a place applies:
     ///
     /// 1. the layer that the variables' own name contains, or the places of the weight whose name
     ///    it contains;
-    /// 2. the place of all other variables that an operation uses together with the variables, or
-    ///    else that one of its programs uses, if this is a single place;
+    /// 2. the single place of all other variables of an operation that uses the variables or, if
+    ///    those have several places, of all other variables of one of its programs;
     /// 3. the places of the partner of the variables, such as the weight of an optimizer's moment
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places of the variables that operations use together with the variables;
@@ -77,10 +77,11 @@ impl<'a> VariablePlaces<'a> {
     }
 
     /// Returns one entry per operation group (operations with one debug context): the places (In,
-    /// layers, Out) of the variables that the group uses, or [`NOWHERE`] if the group belongs to a
-    /// place itself. A single number, such as the scale of all gradients, counts only if the
-    /// group's larger variables have no places. If there are more places than in any real model,
-    /// all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// layers, Out) of the variables that the group uses. They are only computed for groups without
+    /// a place of their own; the entry of all others is [`NOWHERE`]. A single number, such as the
+    /// scale of all gradients, counts only if the group's larger variables have no places. If there
+    /// are more places than in any real model, all entries are [`EVERYWHERE`] and
+    /// [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -156,11 +157,11 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns one entry per use set (variables that the same operations use): the place (In, a
-    /// layer or Out) of the other variables that an operation without its own place uses. If these
-    /// have several places, the single place of the variables that one of its programs uses is
-    /// taken, or [`NOWHERE`] (no stage). `used` is the result of
-    /// [`used_places`](Self::used_places).
+    /// Returns one entry per use set (variables that the same operations use): its place (In, a
+    /// layer or Out) by rule 2 of [`new`](Self::new), or [`NOWHERE`] if the rule gives none.
+    /// Operations without a place of their own give this place: the single place of all their
+    /// variables or, if these have several places, of all variables of one of their programs.
+    /// `used` is the result of [`used_places`](Self::used_places).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |set: PlaceSet| {
             if sets.only(set).is_some() {
@@ -191,10 +192,11 @@ impl<'a> VariablePlaces<'a> {
         sets.used_places(cluster.sets.iter().map(|&set| self.counted[set as usize]))
     }
 
-    /// Returns the places (In, layers, Out) of the code of each operation group (operations with
-    /// one debug context). Also returns the places of the code of each cluster (programs of the
-    /// group that use the same variables) of groups that work on variables of several places. Code
-    /// for which no place is found is in every stage, so that no stage is underestimated.
+    /// Returns two lists with one entry per operation group (operations with one debug context).
+    /// The first has the places (In, layers, Out) of the group's code. The second has the places of
+    /// the code of each cluster of the group (programs that use the same variables); empty if the
+    /// group has a place of its own. Code for which no place is found is in every stage, so that no
+    /// stage is underestimated.
     pub fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
@@ -256,9 +258,9 @@ pub fn of_users(
 /// that runs the model, so they are not part of the model.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // One entry per use set (variables that the same operation groups use): the number of its
-    // groups that compute (at most 2). The loop raises the entry to that of any use set that
-    // contains all groups of this set.
+    // One entry per use set (variables that the same operation groups use): how many of its groups
+    // compute, where 2 means two or more. The loop visits larger sets first. It raises the entry of
+    // each set to the highest entry of all sets that extend it by further groups.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

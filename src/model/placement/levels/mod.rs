@@ -67,8 +67,8 @@ pub struct Levels<'a> {
     model: &'a Model,
     out: Level,
     /// One entry per node of the data flow (steps of one operation): its seed, that is, a level
-    /// from which the levels of other nodes are derived. Names give seeds and, in the backward
-    /// pass, also the variables that a node uses.
+    /// from which the levels of other nodes are derived. The seed of a node comes from the name of
+    /// its operation or, in the backward pass, from the variables that the node uses.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
     /// One entry per node of the data flow (steps of one operation): the edges whose variables the
@@ -78,7 +78,8 @@ pub struct Levels<'a> {
     /// weights, that the node uses, as indices.
     parameters: Vec<Vec<usize>>,
     /// One entry per parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level (In,
-    /// a layer or Out). At first, only names of weights give levels.
+    /// a layer or Out). At first, it comes from the name of a weight; later, from the nodes that
+    /// use the parameter ([`place_parameters`](Self::place_parameters)).
     parameter_found: Vec<Reach>,
     /// One entry per parameter of the data flow: the levels (In, layers, Out) that share the
     /// parameter, ascending; empty unless several levels share it.
@@ -235,17 +236,17 @@ impl<'a> Levels<'a> {
     }
 
     /// Gives a node of the backward pass (steps of one operation) a seed, that is, its first level
-    /// (In, a layer or Out): the common level of its parameters and of the variables of the forward
-    /// pass that it uses. There is no seed if these have no common level, or if their level is
-    /// higher than the level from which data flows to the node, because levels fall in the backward
-    /// pass.
+    /// (In, a layer or Out). It is the common level of the parameters and of the forward pass's
+    /// variables that the node uses. The node gets no seed if these have no common level. Neither
+    /// does it if their level is higher than the nearest level from which data flows to the node,
+    /// because levels fall in the backward pass.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // A parameter or variable with several levels (In, layers, Out) does not show which of them
-        // uses it here.
+        // A parameter or variable that is used at several levels (In, layers, Out) does not show at
+        // which of them this node is, so it is ignored.
         let found = self.join(used.filter(|found| found.level().is_some()));
         if let Reach::At(level) = found
             && self.before[node].is_none_or(|before| level <= before)
@@ -276,7 +277,8 @@ impl<'a> Levels<'a> {
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
-            // Such a parameter may be the weight of an embedding that encoder and decoder share.
+            // Returns whether In (the operations before the first layer) uses a parameter of the
+            // node too. It may be the weight of an embedding that encoder and decoder share.
             let shares_with_in = || {
                 let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
                 let shared = &self.parameters[node];
@@ -316,8 +318,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
-    /// of the node or of the next node of the forward pass whose name contains a layer. The entry
-    /// is 0 (In) up to the first node with a layer in its name, and after the last one.
+    /// of the nearest node of the forward pass, this one or a later one, whose name contains a
+    /// layer. The entry is 0 (In) for the first node with a layer in its name and all nodes before
+    /// it, and for nodes after the last one.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -347,9 +350,10 @@ impl<'a> Levels<'a> {
                 // the first layer), the node is in In too if it uses tensors that the forward pass
                 // of In stashed.
                 (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
-                // If no data flows from a layer or Out to a node of the backward pass, the node
-                // begins the backward pass: that of Out (the operations after the last layer), or
-                // that of a head that uses the output of an earlier layer.
+                // If no data flows from a layer or Out to the node, the backward pass begins with
+                // it, either in Out (the operations after the last layer) or in a head, which is a
+                // further output of the model, at an earlier layer. So Out is the highest level at
+                // which the node can be.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
                 // A node that leads to no level (In or a layer), such as the gradient of a weight
                 // that only goes to an accumulator, is placed by `Levels::updates`.
@@ -397,8 +401,10 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // The gradient of a pooling may use no variable that its own layer makes, and make none
-            // that this layer uses. So all levels (In, layers, Out) are compared by size.
+            // None of the levels (In, layers, Out) that make or use the node's variables has a
+            // forward node whose gradient this node may be, by the sizes of tensors. The gradient
+            // of a pooling, for example, may share no variable with its own layer. So the sizes are
+            // compared at all possible levels.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
@@ -410,17 +416,17 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether a node of the data flow can be at `level` (In, a layer or Out). Each shared
-    /// parameter that the node uses must be shared by `level`, and each variable that the node uses
-    /// must be made or used at `level` in the forward pass, unless the forward pass does not use
-    /// it.
+    /// Returns whether a node of the data flow can be at `level` (In, a layer or Out). If it uses a
+    /// parameter that several levels share, `level` must be one of these. If it uses a variable
+    /// that the forward pass makes or uses, the forward pass must do so at `level`.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere =
             |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // If the node belongs to the forward pass, it is itself among these users. It has no
-            // level (In, a layer or Out) yet, which allows each `level`.
+            // `ends` are the nodes of the forward pass that make or use the variables. If `node` is
+            // in the forward pass, it is one of them. It has no level (In, a layer or Out) yet and
+            // may be at any, so the variables then allow each `level`.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };

@@ -74,8 +74,9 @@ impl Levels<'_> {
     /// several levels share each of these parameters.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A random state or another state has several users. A parameter with only one user,
-            // such as a constant, is ignored.
+            // A state that operations advance, such as a random state, has several users. A
+            // parameter that only this node uses, such as a constant, cannot be that state, so it
+            // is ignored.
             let mut shared = self.parameters[node]
                 .iter()
                 .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)
@@ -87,10 +88,12 @@ impl Levels<'_> {
         }
     }
 
-    /// Finds the levels (In, layers, Out) of nodes outside the backward pass of any layer. If the
-    /// results of a node reach updates of parameters, the node gets the level of these parameters.
-    /// Otherwise, [`between`](Self::between) chooses a level from In up to the lowest layer whose
-    /// gradient the node uses. An example is the gradient of a weight that only the host reads.
+    /// Finds the levels (In, layers, Out) of nodes after the forward pass that still have none,
+    /// such as updates of weights. If the results of a node reach updates of parameters, the node
+    /// gets the level of these parameters. If the results reach none, or only parameters that
+    /// several levels share, [`between`](Self::between) chooses a level from In up to the nearest
+    /// one from which gradients flow to the node. So it places the gradient of a weight if only the
+    /// host reads this gradient.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
@@ -134,9 +137,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the nodes (steps of an operation) after `node` that use the same gradients,
-    /// because `node` may change the gradients in place. Single numbers, such as the scale of all
-    /// gradients, are left out.
+    /// Iterates over the nodes (steps of one operation) after `node` that make or use gradients
+    /// which `node` uses too. As `node` may change the gradients in place, these nodes may use its
+    /// results. Single numbers, such as the scale of all gradients, do not count as gradients.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -147,8 +150,9 @@ impl Levels<'_> {
             .filter(move |&to| to > node)
     }
 
-    /// Gives each node of the data flow that still has no level (In, a layer or Out) the combined
-    /// level of its parameters and of the nodes with which the node shares variables.
+    /// Gives a level (In, a layer or Out) to each node of the data flow that still has none: the
+    /// common level of its parameters and of the nodes with which it shares variables, or `Several`
+    /// if these differ.
     pub fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

@@ -39,18 +39,19 @@ impl Levels<'_> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // `from` is the highest level (In, layers, Out) from which data flows to the node. Only
-            // in the backward pass is it above the node's own level. Data from lower levels may
-            // arrive there too: stashed variables of the forward pass, and gradients of heads
-            // between layers.
+            // `from` is the highest level (In, layers, Out) from which data flows to the node. It
+            // is above the node's own level only in the backward pass. There, lower levels may give
+            // data to the node too: stashed variables of the forward pass, and gradients of heads
+            // (further outputs of the model) between layers. So only the highest level counts.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Counts the nodes from the current node to the last: how many get data from a higher level
-        // (In, layers, Out), minus how many get data only from lower levels.
+        // At each node, from the last to the first, `downs` is a difference of two numbers of nodes
+        // from this one to the last: those that get data from a higher level (In, layers, Out),
+        // minus those that get data only from lower levels.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -60,10 +61,11 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// Returns the first node of the backward pass of the last layer. `turn` is the first node to
-    /// which data flows down from another layer. Between the forward and the backward pass of the
-    /// last layer, Out runs (the operations after the last layer). So of the nodes of the last
-    /// layer before `turn`, the one after the longest gap (in nodes) is taken.
+    /// Returns the first node (steps of one operation) of the backward pass of the last layer.
+    /// `turn` is the first node to which data flows down from another layer. Before `turn`, the
+    /// last layer runs its forward pass, then Out (the operations after the last layer) runs, and
+    /// then the last layer its backward pass. So the longest series of other nodes between two
+    /// nodes of the last layer is taken to be Out, and the node that ends this series is returned.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())

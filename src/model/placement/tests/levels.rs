@@ -1,5 +1,6 @@
-//! Tests of the rules for the places of gradients, updates and state. Each test fails without its
-//! rule.
+//! Tests of the rules that give places (In, layers, Out) to gradients, to updates of weights, and
+//! to state such as optimizer state or a random state. Each test fails without the rule that it
+//! tests.
 
 use super::case::{Case, LASTING, PASSING, Training};
 use crate::model::placement::*;

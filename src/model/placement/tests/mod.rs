@@ -283,9 +283,9 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
         training.case.operations.insert(place, nested);
     }
     let placed = training.placed();
-    // The gradients of layers 3 and 2 (operations 6 and 8) call one function (operations 7 and 9).
-    // Data flows only through the call of layer 3, so the call of layer 2 takes the place of the
-    // operation before it.
+    // The gradients of layers 3 and 2 (operations 6 and 8) call one function. Its body is operation
+    // 7 in the call of layer 3 and operation 9 in the call of layer 2. Data flows only through
+    // operation 7, so operation 9 is where the operation before it is, at layer 2.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

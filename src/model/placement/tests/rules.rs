@@ -114,8 +114,8 @@ fn what_is_recomputed_is_where_it_ran_first() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Variables));
 }
 
-/// Layer 2 makes a tensor from which the gradient of a bias is computed and which layer 1 uses too.
-/// Only the host reads the gradient of the bias, which belongs to layer 2.
+/// In the backward pass, layer 2 makes a tensor that layer 1 uses. The gradient of a bias is
+/// computed from this tensor too, and only the host reads this gradient. It belongs to layer 2.
 #[test]
 fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     let mut training = Training::new();
