@@ -9,9 +9,10 @@ use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes that the user could reduce on the fullest tile of a stage that does not fit, at the
-/// liveness step at which this tile takes the most bytes. No variable is counted in both
-/// `temporaries` and `wide`.
+/// The bytes that the user could reduce by changes of the model, on the fullest tile of a stage
+/// that does not fit. They belong to variables that are live at the liveness step at which this
+/// tile takes the most bytes. A variable is counted in `temporaries` or in `wide` (32-bit
+/// elements), but never in both.
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always

@@ -103,7 +103,8 @@ pub(super) fn by_tile<'a>(
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let mut runs = bytes.runs();
-    // Mostly `tiles` are all tiles, and a search reads runs from all over the memory.
+    // Mostly, `tiles` are all tiles of the model. Looking at the first and the last run (of tiles
+    // with equal bytes) then avoids a binary search, which reads runs at distant addresses.
     if runs.first().is_some_and(|run| run.to <= tiles.start) {
         runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     }
@@ -268,8 +269,9 @@ pub(crate) struct TileOverhead {
 }
 
 impl TileOverhead {
-    /// Returns the overhead of each tile in the classic memory model: no bytes, no fragmentation,
-    /// and no upper limit on the code of a stage.
+    /// Returns one entry per tile for the classic memory model, which has no overhead (bytes that
+    /// every stage needs) and no fragmentation. It does not limit the code of a stage to the
+    /// recorded code either ([`TileOverhead::capped`]).
     pub fn none(model: &Model) -> Vec<Self> {
         let of_tile = Self {
             recorded: [u64::MAX; 4],
@@ -313,8 +315,9 @@ impl TileOverhead {
         (u128::from(self.fragmentation) * u128::from(bytes)).div_ceil(u128::from(self.rest)) as u64
     }
 
-    /// Returns the bytes of fragmentation that `shares` bytes of sharded optimizer state add to the
-    /// tile; 0 if `shares` is 0, also if the tile has no recorded bytes except fragmentation.
+    /// Returns the bytes of fragmentation that a replica's share of sharded optimizer state adds to
+    /// the tile. `shares` is the size of the share on this tile in bytes. Without a share the
+    /// result is 0, even on a tile whose recorded bytes are all fragmentation.
     pub fn fragmentation_of_shares(&self, shares: u64) -> u64 {
         match shares {
             0 => 0,

@@ -18,10 +18,11 @@ pub struct RangeCosts {
     /// later stages below this maximum. `None` without a pipeline, where the number of later stages
     /// has no effect.
     stages: Option<usize>,
-    /// One list per start position: the entries of all ranges of layers that begin there, the
-    /// shortest range first. A range has one entry for each of the [`columns`](Self::columns): the
-    /// lower bound on its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ...
-    /// later stages. Bytes above the limit are [`u64::MAX`].
+    /// One list per start position, with the bytes of all ranges of layers that begin there, the
+    /// shortest range first. Each range has [`columns`](Self::columns) numbers in the list: first
+    /// the lower bound on its bytes; then, in a pipeline, its bytes on the fullest tile with 0, 1,
+    /// ... stages after it. [`u64::MAX`] stands for bytes above the limit, and for a number of
+    /// later stages that is not possible.
     rows: Vec<Vec<u64>>,
 }
 
@@ -77,9 +78,10 @@ impl RangeCosts {
         1 + self.stages.unwrap_or(0)
     }
 
-    /// Returns the lower bound on the bytes of a stage with the positions `range` (end exclusive)
-    /// and, in a pipeline, its bytes by the number of stages after it. Returns `None` if the range
-    /// is not in the table, because its lower bound exceeds the limit.
+    /// Returns the numbers that the table has for the range of positions `range` (end exclusive).
+    /// The first is the lower bound on the bytes of a stage with these positions. In a pipeline,
+    /// the bytes of the stage with 0, 1, ... stages after it follow. Returns `None` if the range is
+    /// empty, or if it is not in the table because its lower bound exceeds the limit.
     fn entries(&self, range: &Range<usize>) -> Option<&[u64]> {
         let columns = self.columns();
         let first = range.len().checked_sub(1)? * columns;
@@ -118,8 +120,9 @@ impl RangeCosts {
         self.stages.is_some()
     }
 
-    /// Returns the maximum number of stages of a split whose bytes are in the table; `usize::MAX`
-    /// without a pipeline.
+    /// Returns the maximum number of stages of a split in a pipeline: the table has the bytes of a
+    /// range of layers only for fewer later stages than this number. [`usize::MAX`] without a
+    /// pipeline, where the number of later stages has no effect.
     pub fn stages(&self) -> usize {
         self.stages.unwrap_or(usize::MAX)
     }

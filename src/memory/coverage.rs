@@ -14,7 +14,7 @@ use std::ops::Range;
 /// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// Selects all operations.
+    /// Selects all operations of the model for the comparison of predicted with recorded bytes.
     All,
     /// Selects only operations whose own names give a layer, and leaves out operations that a rule
     /// assigns to a layer.
@@ -44,18 +44,20 @@ pub struct CodeCategory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CoverageFacts"))]
 pub struct Coverage {
-    /// Index of the tile that has the bytes; 0 for a category of variables without code.
+    /// Index of the tile whose recorded bytes are split. In an entry for one category of variables
+    /// that does not hold code, it is always 0 and has no meaning.
     pub tile: u32,
-    /// The bytes that the compiler recorded on the tile, all of them or those of one category of
-    /// variables.
+    /// The bytes that the compiler recorded on the tile. In an entry for one category of variables,
+    /// only the bytes of this category.
     pub recorded: u64,
-    /// The bytes that operations need if their own names give a layer.
+    /// The bytes of code and live variables that belong to operations whose own names give a layer.
     pub layers: u64,
     /// The bytes that operations need if their own names give no layer, but a rule assigns them to
     /// a layer, to In (before the first layer) or to Out (after the last layer).
     pub assigned: u64,
-    /// The part of `assigned` that belongs to variables which an operation on the whole model uses,
-    /// such as a norm of all gradients, and which count in several layers for this reason alone.
+    /// The part of `assigned` (bytes of operations that only a rule assigns to a layer) that
+    /// belongs to certain variables: they count in several layers only because an operation on the
+    /// whole model, such as a norm of all gradients, uses them.
     pub by_touch: u64,
     /// The bytes that belong to no operation, and that every stage needs.
     pub overhead: u64,
@@ -76,24 +78,27 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether `program` belongs to an operation whose predicted bytes are compared with
-    /// recorded bytes. `explaining` selects these operations.
+    /// Returns whether `program` belongs to an operation that `explaining` selects: any operation,
+    /// or one whose own name gives a layer. The predicted bytes of the selected operations are
+    /// compared with the bytes that the compiler recorded.
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
             .group
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether `variable` is part of the comparison of predicted with recorded bytes: an
-    /// operation that `explaining` selects uses it, or it holds code, which is compared by kind
-    /// ([`MemoryModel::code_categories`]).
+    /// Returns whether `variable` is part of the comparison of predicted with recorded bytes. It is
+    /// if an operation uses it that `explaining` selects (any operation, or one whose own name
+    /// gives a layer). Variables that hold code always are, since [`MemoryModel::code_categories`]
+    /// compares the bytes of each kind of code.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the profile's first category for the kind of code that its category of variables
-    /// `category` holds, such as `vertexCode`. The bytes of code of this kind are compared under
-    /// this name. Returns `None` if the category holds data.
+    /// Returns the name under which the bytes of a kind of code, such as vertex code, are compared
+    /// with recorded bytes. The kind is the one that variables of the profile's category `category`
+    /// hold. Its name is the first of the profile's categories for this kind, such as `vertexCode`.
+    /// Returns `None` if variables of `category` hold data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -126,8 +131,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Compares the predicted bytes of each kind of code with the recorded bytes, in the order of
-    /// [`CodeKind`]. `explaining` selects the operations of the prediction. Kinds of code that the
+    /// Compares, for each kind of code, the bytes that operations are predicted to need with the
+    /// bytes that the compiler recorded. `explaining` selects the operations: all, or those whose
+    /// own names give a layer. The result is in the order of [`CodeKind`]. Kinds of code that the
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
@@ -268,9 +274,10 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns one entry per [`CodeKind`]: the bytes of code on `tile`, split into code of
-    /// operations whose names give a layer, code of operations that rules assign to layers, and
-    /// overhead. The fields `recorded` and `rest` of an entry are 0.
+    /// Returns the predicted bytes of code on `tile`, with one entry per [`CodeKind`]. An entry has
+    /// the bytes of operations whose own names give a layer (`layers`), of operations that only a
+    /// rule assigns to a layer (`assigned`), and of code that every stage needs (`overhead`). The
+    /// recorded bytes are not filled in yet, so the fields `recorded` and `rest` are 0.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {

@@ -40,8 +40,8 @@ impl LiveCurve {
     }
 }
 
-/// The live bytes of one stage or of the whole model at each liveness step: one curve for all tiles
-/// together, and one for a single tile.
+/// The live bytes of one stage or of the whole model at each liveness step. There are two curves:
+/// the bytes summed over all tiles, and the bytes on one tile, which the caller chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
     /// The live bytes of the stage or model at each liveness step, summed over all tiles.

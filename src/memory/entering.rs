@@ -20,8 +20,9 @@ pub(super) struct Entries<Item> {
     /// the item as soon as it contains the layer. Each pair is stored once, in the list of the
     /// first position to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of pairs of a layer and an item (such as the bytes of a variable) that were to be
-    /// added, including pairs that were left out because there are too many for memory.
+    /// The number of pairs of a layer and an item (such as the bytes of a variable that the layer
+    /// uses) that [`Entries::enter`] was called to add. It includes the pairs that were not stored,
+    /// because there are too many for memory.
     count: usize,
 }
 
@@ -56,9 +57,10 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain both the
-    /// layer `with` and any of `layers` (ascending). Adding `undo`, the inverse of the item,
-    /// removes it from ranges that contain only one of the two.
+    /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain the
+    /// layer `with` and also at least one of `layers` (ascending). Pairs that are stored for one
+    /// start also apply to later starts, where a range may lack `with` or all of `layers`. Such
+    /// ranges also get `undo`, the inverse of the item, so that the two cancel out.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;

@@ -26,8 +26,8 @@ pub struct VariableKinds {
 }
 
 impl VariableKinds {
-    /// Returns the five kinds of variables: for each, the name that is shown to users, and the
-    /// bytes.
+    /// Returns the bytes of the stage's variables of each of the five kinds (weights, gradients,
+    /// optimizer state, activations, other), with the name that is shown to users.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("weights", self.weights),

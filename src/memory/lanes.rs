@@ -56,8 +56,8 @@ macro_rules! bytes {
         }
     };
 }
-// The 32-bit type is signed, since processors can compare signed numbers in all lanes (tiles) at
-// once, but not unsigned numbers.
+// Sums of bytes in 32 bits have a signed type, since processors can compare signed numbers in all
+// lanes (tiles) at once, but not unsigned numbers.
 bytes!(i32, u32, i32::MAX);
 // Sums of the bytes on a tile of a real IPU never exceed 64 bits.
 bytes!(u64, u64, u64::MAX);

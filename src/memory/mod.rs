@@ -71,8 +71,9 @@ pub struct MemoryModel<'a> {
     /// sends to other stages follows from its flows. `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The weight update, in which optimizer state is loaded or gathered, so that it needs a peak
-    /// of its own. `None` if all optimizer state stays on the chip, or if the model does not train.
+    /// The role of each variable in the weight update, if optimizer state is loaded or gathered for
+    /// the update. The update may then take more bytes than the forward and the backward pass.
+    /// `None` if all optimizer state stays on the chip, or if the model does not train.
     update: Option<Arc<UpdatePhase>>,
     /// One entry per phase of a step (see [`PHASES`]), such as the backward pass: its half-open
     /// range of liveness steps. The range is empty if the model does not have the phase.
@@ -152,9 +153,10 @@ impl<'a> MemoryModel<'a> {
         self.pipeline
     }
 
-    /// Returns the number of additional copies that `stage` keeps of each stashed tensor, and the
-    /// number of forward pipeline stages after `stage`, on which it depends. Returns `None` without
-    /// a pipeline, or if the number of stages after `stage` is open.
+    /// Returns two numbers: the additional copies that `stage` keeps of each tensor that it
+    /// stashes, and the forward pipeline stages after `stage`. The second number determines the
+    /// first. Returns `None` without a pipeline, or if `stage` leaves open how many stages come
+    /// after it.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);
@@ -178,8 +180,9 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// If this memory model has no pipeline, returns new flows for `pipeline`, without the steps at
-    /// which variables are live in stages.
+    /// If it has none, since it has no pipeline, finds the flows for `pipeline`. Flows that are
+    /// found here do not yet tell at which liveness steps variables are live in the stages of a
+    /// pipeline.
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
         let [.., after] = &self.phases;
         self.flows
@@ -210,10 +213,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last liveness step (both inclusive) that the position `layer` adds
-    /// to the steps among which the peak of a stage is searched for ([`MemoryModel::window`]).
-    /// `None` if it adds no steps, as do operations without a layer (position 0) in the classic
-    /// memory model.
+    /// Returns the steps that the position `layer` adds to those among which the peak of a stage is
+    /// searched for ([`MemoryModel::window`]), as the first and the last liveness step (both
+    /// inclusive). Returns `None` if the position adds no steps. Position 0, which has the
+    /// operations without a layer, adds none in the classic memory model.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -237,9 +240,9 @@ impl<'a> MemoryModel<'a> {
             .max_by_key(|&(_, bytes)| bytes)
     }
 
-    /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes that belong
-    /// to `set`, a set of positions (In, layers, Out): it must contain at least one of these
-    /// positions.
+    /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes of code or
+    /// variables that belong to the positions in `set`. The stage has them if it contains at least
+    /// one position (In, a layer or Out) of `set`, or if `set` is [`EVERYWHERE`].
     fn counts_in(&self, set: PlaceSet, stage: &Range<usize>) -> bool {
         set == EVERYWHERE || meets(self.sets.places(set), stage)
     }
@@ -252,10 +255,11 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// Divides the liveness steps into phases (see [`PHASES`]), as half-open ranges. Without a backward
-/// pass, and in the classic memory model, only the first phase has steps. The last phase begins
-/// after the last forward or backward operation that tells its layer itself, since the layer of any
-/// other operation is only inferred by a rule.
+/// Divides the liveness steps into phases, such as the backward pass (see [`PHASES`]), as half-open
+/// ranges. Without a backward pass, and in the classic memory model, only the first phase has
+/// steps. The last phase begins after the last forward or backward operation that belongs to a
+/// place (In, a layer or Out) itself. Operations that only follow their variables to a place are
+/// ignored.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start.map_or(steps, |start| start.min(steps));

@@ -12,9 +12,9 @@ pub(super) struct StepSums<const N: usize> {
     /// For each lane (tile): the bytes of the variables that are live at the first liveness step of
     /// `window`.
     at_start: ByLane<u64, N>,
-    /// Changes of the live bytes at the later liveness steps of `window`, where variables begin or
-    /// cease to be live: pairs of a step and the change in each lane (tile). They are in any order,
-    /// and decreases wrap around.
+    /// Changes of the live bytes within `window`, after its first liveness step, where variables
+    /// begin or cease to be live: pairs of a step and the change in each lane (tile). They are in
+    /// any order, and decreases wrap around.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -27,7 +27,7 @@ impl<const N: usize> StepSums<N> {
     }
 
     /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `ranges`, which are
-    /// its half-open live ranges. Steps outside the window for which these sums were made are
+    /// its half-open live ranges. Steps outside the window that [`StepSums::new`] was given are
     /// ignored.
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
@@ -48,8 +48,9 @@ impl<const N: usize> StepSums<N> {
     }
 
     /// Iterates over pairs of a liveness step and the live bytes in each lane (tile) from this step
-    /// on, in ascending order. There is one pair for the first step for which these sums were made,
-    /// and one for each later step at which the live bytes change.
+    /// on, in ascending order. There is one pair for the first step of the window that
+    /// [`StepSums::new`] was given, and one for each later step at which variables begin or cease
+    /// to be live.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -146,10 +147,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Cuts a sequence of liveness steps (or tiles) at both ends of each of `ranges`, so that in each
-/// piece the same half-open ranges apply. Each range belongs to an owner, such as a layer. Calls
-/// `visit` for each piece in ascending order: with its first step, its end, and the owners of the
-/// ranges in it, each with its number of ranges. Steps in no range are skipped.
+/// Cuts a sequence of liveness steps (or tiles) into pieces at both ends of each of `ranges`. These
+/// are half-open, and each belongs to an owner, such as a layer. Calls `visit` for each piece in
+/// ascending order: with its first step, its end, and the owners whose ranges contain the piece,
+/// each with the number of these ranges. Pieces in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

@@ -120,9 +120,10 @@ impl LayerTraffic {
         self.matrix(|shared| pairs(&shared.layers, &shared.layers))
     }
 
-    /// Returns for each pair of layers the bytes, over all tiles, of the variables that have a live
-    /// range which begins at a step of the row's layer and ends at a step of the column's layer.
-    /// Layers that do not use the variable are ignored.
+    /// Returns a table with one row and one column per layer: the bytes, over all tiles, of the
+    /// variables that the row's layer passes on to the column's layer. A variable is passed on if
+    /// both layers use it, and one of its live ranges begins at a step of the row's layer and ends
+    /// at a step of the column's layer.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
             let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
@@ -130,8 +131,9 @@ impl LayerTraffic {
         })
     }
 
-    /// Makes a table of bytes by pairs of layers, such as the bytes that two layers share. `flows`
-    /// selects the pairs (row, column) to which the bytes of a group of variables are added.
+    /// Makes a table of bytes with one row and one column per layer. `flows` is called for each
+    /// group of variables that the same layers use. It returns the pairs (row, column) of layers to
+    /// whose entries the bytes of the group are added.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let layers = self.windows.len();
         let mut matrix = vec![vec![0; layers]; layers];

@@ -82,12 +82,13 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Calls `visit` for each part of the live steps of the variables with the index `number` in
-    /// [`CountedUses`]. In a pipeline, variables may be live at different steps in different
-    /// stages, so each part says to which stages it applies. `visit` gets the positions (In,
-    /// layers, Out) that a stage must have, any of a set and (unless it is `None`) also a second
-    /// one, and half-open ranges of steps (`None` for all steps). Variables that are off the chip
-    /// in both passes are left out.
+    /// Calls `visit` with the liveness steps at which variables are live. `number` is the index of
+    /// the variables in [`CountedUses`]. In a pipeline, variables may be live at different steps in
+    /// different stages, so `visit` may be called several times, each time for the stages that meet
+    /// a condition. The condition comes first: the stage must have any position (In, a layer or
+    /// Out) of a set and, unless it is `None`, also a second position. Then come the half-open
+    /// ranges of steps (`None` for all steps). Variables that are off the chip in both passes are
+    /// left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -112,9 +113,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns whether live steps that [`MemoryModel::each_life`] visits apply to a stage with the
-    /// positions `stage` (end exclusive). The stage must have any position of the set `counted`
-    /// and, unless it is `None`, also the position `with`.
+    /// Returns whether a stage with the positions `stage` (end exclusive) meets a condition of
+    /// [`MemoryModel::each_life`], so that variables are live in the stage at the steps that come
+    /// with the condition. The stage must have any position (In, a layer or Out) of the set
+    /// `counted` and, unless it is `None`, also the position `with`.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -189,9 +191,10 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Merges lists of the uses (groups of variables) on each tile into `rows`, so that each row
-    /// has the bytes of one use on all tiles. There is one ascending list per lane, empty if the
-    /// lane has no tile. A number in a list plus the offset of the list is the index of the use.
+    /// Merges lists of uses (groups of variables), one list per lane (tile), into `rows`: each row
+    /// has one use and its bytes in all lanes. A list has an offset and the uses in ascending
+    /// order; it is empty if the lane has no tile. The number of a use in the list plus the offset
+    /// is the index of the use in [`CountedUses`].
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -225,9 +228,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Draws up to 4 tiles, each as a list of uses (groups of variables) in ascending order. There
-    /// are only 15 uses, so tiles have uses in common, and a list often has a use several times.
-    /// This stands for a use whose bytes on the tile exceed 32 bits.
+    /// Generates 1 to 4 random tiles, each as a list of uses (groups of variables) in ascending
+    /// order. There are only 15 uses, so that tiles have uses in common, and a list often has a use
+    /// several times. Real lists do so if the bytes of a use on the tile exceed 32 bits.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
@@ -255,8 +258,9 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A use (variables with one equivalence class and use set) has as many rows as it has
-            // entries on the tile with the most entries of this use.
+            // A tile may have several entries for a use (variables with one equivalence class and
+            // use set). The merged rows have a use as often as the tile with the most entries of
+            // this use.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

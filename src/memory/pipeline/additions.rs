@@ -31,9 +31,9 @@ pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The bytes of all variables of the flow (tensors that the same layers use) on each tile.
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest group of the flow's variables on each tile. All variables of a
-    /// group have one equivalence class (live at the same steps) and one use set (used by the same
-    /// operations).
+    /// The bytes of the largest group of variables on each tile, among the variables of the flow
+    /// (tensors that the same layers use). The variables of a group have one equivalence class
+    /// (live at the same steps) and one use set (used by the same operations).
     pub largest: ByLane<u32, N>,
 }
 
@@ -131,10 +131,10 @@ impl Flows {
     }
 
     /// Returns the places that a stage with the positions `positions` (end exclusive) runs as one
-    /// pipeline stage, as numbers (end exclusive). Positions and places are numbered alike: In, the
-    /// layers, and Out (the operations after the last layer). But if Out is on the first IPU, it
-    /// has the position of In and is a place after all others. It then is a pipeline stage of its
-    /// own, unless the stage has all positions.
+    /// pipeline stage, as numbers (end exclusive). In, the layers and Out (the operations after the
+    /// last layer) are positions and also places, with the same numbers, unless Out is on the first
+    /// IPU. Out then shares the position of In, but has a place of its own after all others. It
+    /// also is a pipeline stage of its own, unless the stage has all positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -238,9 +238,10 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 pub(super) struct Transfers<const N: usize> {
     pub sums: [ByLane<u64, N>; QUANTITIES],
     pub backward: BackwardPass,
-    /// The bytes that the stage keeps from its forward to its backward pass: those of the largest
-    /// group of variables with one equivalence class and use set. If another pipeline stage runs
-    /// on the IPU between the two passes, those of all such groups.
+    /// The bytes of tensors that the stage keeps from its forward to its backward pass. FIFOs copy
+    /// these tensors one after the other, so only the largest group of variables (with one
+    /// equivalence class and use set) counts. But all groups count if another pipeline stage runs
+    /// on the IPU between the two passes, since all kept tensors are live then.
     pub kept: ByLane<u64, N>,
 }
 
@@ -268,16 +269,18 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // The profile may list a function at the steps of its call by another layer. At
-                // these steps, tensors that wait for the call by this stage, or that stay after
-                // this call, are not live, so they take buffers. So do tensors that the stage
-                // receives and sends on.
+                // A stage of frozen layers may call a function that the profile lists at the steps
+                // of a call by another layer. At these steps, tensors that wait for this stage's
+                // call, and tensors that its call has made, are not live in the profile, so buffers
+                // for them are added. Tensors that enter the stage and leave it again are live at
+                // these steps.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
                 }
-                // Frozen layers have no backward pass. Tensors that leave a stage of frozen layers
-                // are live at the last step of the stage in the profile, so they need no buffer.
+                // Frozen layers have no backward pass, so no gradients wait. Tensors that leave a
+                // stage of frozen layers need no buffer: in the profile they are live at the last
+                // step of the stage, so the stage's live bytes include them.
                 _ if !backward.goes_back => (0, 0, 0),
                 // A stage is recomputed as a whole after its gradients have arrived, so they wait
                 // in buffers. In its first forward run no gradient has arrived, but tensors that
@@ -309,8 +312,10 @@ impl Flows {
                     enters.max(leaves + gradient_out),
                     enters,
                 ),
-                // In TensorFlow's interleaved schedule, tensors are copied to other stages after
-                // each forward and each backward pass (half a cycle).
+                // In TensorFlow's interleaved schedule, tensors are copied after each forward and
+                // each backward pass. So at the last step of the forward pass, either tensors that
+                // leave the stage wait to be copied, or gradients that have arrived wait to be
+                // used.
                 (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
                 // In the first forward run of a recomputed stage, tensors that enter the stage wait
                 // for the FIFO that stashes them. In the second forward run, either tensors that
@@ -330,10 +335,10 @@ impl Flows {
     }
 
     /// Returns the bytes of the buffers, by phase ([`PHASES`]), for tensors that wait until a stage
-    /// calls a function. The profile lists a function at the steps of one call, which may be a call
-    /// by another layer, so these tensors are not live at the steps of the stage. Tensors from
-    /// earlier stages wait for the call in the forward pass, gradients for the call in the backward
-    /// pass.
+    /// calls a function. The profile lists a function at the steps of only one call. If this is a
+    /// call by another layer, tensors that wait for the stage's own call are not live at its steps
+    /// in the profile, so buffers for them are added. Tensors from earlier stages wait in the
+    /// forward pass, gradients in the backward pass.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -342,8 +347,9 @@ impl Flows {
                 let enters = of(Quantity::EntersFromStage);
                 [enters, enters, gradients, 0]
             }
-            // In TensorFlow's schedules, each phase is counted with the largest transfer buffers of
-            // any phase. They have room for tensors that wait until the stage calls a function.
+            // In TensorFlow's schedules, each phase of a stage that calls such a function is
+            // counted with the largest transfer buffers of any phase ([`Flows::in_any_phase`]).
+            // These buffers already have room for tensors that wait for the call.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }

@@ -15,10 +15,10 @@ use crate::memory::lanes::{self, ByLane};
 use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
-/// A change in what a range of layers stashes, receives or sends as it grows: the tensors of the
-/// flow `flow` (tensors that the same layers use) begin or cease to be among these tensors. The
-/// change applies to all ranges that begin at a certain start and reach at least to a certain
-/// layer.
+/// A change of what a range of layers does as it grows: for one
+/// [`Quantity`](super::flows::Quantity), such as stashing, the range begins or ceases to do this
+/// with the tensors of the flow `flow` (tensors that the same layers use). The change applies to
+/// all ranges that begin at a certain start or later and reach at least to a certain layer.
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -109,7 +109,7 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
     /// ..., since the changes of bytes that are stored for one start also apply to all later
-    /// starts. `tiles` must be the tiles that were loaded last.
+    /// starts. `tiles` must be the same value as in the last call of [`RangeAdditions::load`].
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for (last, event) in self.events.from(start) {
             let bytes = &tiles.bytes[event.flow as usize].all;
@@ -131,9 +131,10 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // Of the tensors that a range of layers keeps from its forward to its backward pass, only
-        // the largest group of variables counts ([`Transfers::kept`]), hence the maximum over its
-        // places (In, layers, Out). A range has a backward pass if any of its places has one.
+        // Of the tensors that a stage keeps from its forward to its backward pass, only the bytes
+        // of the largest group of variables count ([`Transfers::kept`]). So for a range of layers,
+        // this is the maximum over its places (In, layers, Out), not their sum. A range has a
+        // backward pass if any of its places has one.
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -174,8 +175,9 @@ pub(super) struct FlowStretch {
 /// users). This is the same on all tiles, so it is computed once.
 pub(crate) struct Patterns<'a> {
     pub flows: &'a Flows,
-    /// One entry per flow (tensors with the same users): the ranges of positions whose stages count
-    /// the bytes of the flow, by what they do with its tensors, such as stashing.
+    /// One list per flow (tensors with the same users): the ranges of positions (In, layers, Out)
+    /// that stash, receive, send or forward the tensors of the flow when they run as a stage. Each
+    /// item of a list has ranges that do one of these things, such as stashing.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
 }
 
@@ -192,9 +194,9 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// Returns the ranges of positions whose stages count the bytes of `flow` (tensors with the same
-/// users), by what they do with its tensors, such as stashing. `positions` is the number of
-/// positions (In, layers, Out).
+/// Returns the ranges of positions (In, layers, Out) that stash, receive, send or forward the
+/// tensors of `flow` (tensors with the same users) when they run as a stage. Each entry has ranges
+/// that do one of these things, such as stashing. `positions` is the number of positions.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
@@ -231,9 +233,10 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
-        // If stages are recomputed as a whole, the forward pass of a range runs again if any of its
-        // places (In, layers, Out) has a backward pass. So for each user of the tensors, the last
-        // place with a backward pass up to this user matters.
+        // If stages are recomputed as a whole, a range stashes tensors only if any of its places
+        // (In, layers, Out) has a backward pass. The range loses places at its start. While a user
+        // of the tensors is left in the range, only places up to this user have been lost. So the
+        // loss that can matter is that of the last such place with a backward pass.
         Recompute::Stage => {
             turns.extend(
                 flow.forward
@@ -254,10 +257,10 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Returns the places (In, layers or Out; in any order) whose gain can change what a range of
-/// layers does with the tensors of `flow` (tensors with the same users). The range begins with the
-/// place `start` and gains one place after the other at its end. All other places can be gained
-/// without such a change.
+/// Returns places (In, layers or Out; in any order) at which a growing range can change what it
+/// does with the tensors of `flow` (tensors with the same users), such as stashing them. The range
+/// begins with the place `start` and gains one place after the other at its end. Gaining any other
+/// place makes no such change.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let places = start..flows.places;
     let forward = users_in(&flow.forward, &places);

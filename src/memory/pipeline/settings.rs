@@ -106,7 +106,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the value as the user writes it on the command line.
+            /// Writes the name of the value on the command line, such as `off-chip`.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&option_name(self))
             }
@@ -127,8 +127,9 @@ pub struct Pipeline {
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates.
     pub state: StatePlace,
-    /// The number of replicas of the model, at least 1; with sharding, each keeps an equal share of
-    /// the optimizer state. 0 if `state` is on the chip without sharding, where it has no effect.
+    /// The number of replicas of the model, at least 1. If optimizer state is sharded, each replica
+    /// keeps an equal share of it. If `state` is on the chip without sharding, the number has no
+    /// effect and is 0.
     pub replicas: u64,
 }
 
@@ -165,8 +166,8 @@ impl Pipeline {
     }
 
     /// Returns these settings with the place of optimizer state `state` and the number of replicas
-    /// `replicas`, which is raised to 1 if it is 0. If the state is on the chip without sharding,
-    /// the number of replicas is set to 0 instead.
+    /// `replicas`, where 0 counts as 1. If all of the state is on the chip, the number of replicas
+    /// has no effect, so it is set to 0.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -189,9 +190,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipelines that a search may choose from: the pipelines of [`Pipeline::possible`]
-    /// that work on several micro-batches at once. Sequential pipelines do not, so they are
-    /// included only if `self` is sequential. `requested` has the settings that the user requests.
+    /// Returns the pipelines that a search may choose from instead of `self`, taken from
+    /// [`Pipeline::possible`]. Sequential pipelines, which work on one micro-batch at a time, are
+    /// left out unless `self` is sequential. `requested` has the settings that the user requests.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         let mut open = self.possible(requested, is_training);
         open.retain(|other| {

@@ -1,5 +1,6 @@
-//! Compares ranges of layers with single stages of a pipeline, and checks the rules of pipelines on
-//! models that are small enough to count by hand.
+//! Compares the bytes of ranges of layers in a pipeline, which are computed for all ranges at once,
+//! with the bytes of stages that are computed one by one. Also checks the rules of pipelines
+//! (docs/model.md, "Pipelines") on models that are small enough to count by hand.
 
 mod reruns;
 
@@ -47,8 +48,9 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     })
 }
 
-/// Draws a model of training or inference: the passes of its operations, whether each operation
-/// group copies from the host, and the step at which the backward pass starts.
+/// Generates random models of training or inference. Each is a model without passes, the pass of
+/// each operation, whether each operation group copies from the host, and the step at which the
+/// backward pass starts (`None` for inference).
 pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);

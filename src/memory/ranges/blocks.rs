@@ -23,13 +23,14 @@ pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
     /// The changes of live bytes from each place (liveness step at which a peak is possible) to the
-    /// next, as a range of layers gets them when it grows to a layer. An entry has the changes in
-    /// one block of places for one layer; most layers change few blocks, and have no entry for the
-    /// others.
+    /// next. An entry has the changes in one block of places by the variables that a range of
+    /// layers gains with one layer. Most layers change the bytes in few blocks, and have no entry
+    /// for the other blocks.
     changes: Vec<[[B; N]; BLOCK]>,
-    /// One entry per layer and block of liveness steps: sums of the live bytes in the block that a
-    /// range of layers gets when it grows to this layer. They bound the live bytes in the block.
-    /// Entries are ordered by layer, then by block.
+    /// One entry per layer and block of places (steps at which a peak is possible), ordered by
+    /// layer, then by block. It has sums of the live bytes that a range of layers gains in the
+    /// block when it grows to the layer, from which an upper bound on the live bytes in the block
+    /// follows.
     sums: Vec<BlockSums<B, N>>,
     /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
     /// bytes have been added to the layer.
@@ -39,26 +40,28 @@ pub(super) struct Blocks<B, const N: usize> {
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block of liveness steps: the live bytes of the current range of layers just
-    /// before the block. Layers from the entry of `seen` on are missing, since they are only added
-    /// when the block may have a peak.
+    /// One entry per block of places (steps at which a peak is possible): the live bytes of the
+    /// current range of layers just before the block. They only include the layers before the
+    /// block's entry in `seen`. The other layers are added when the block may have a peak.
     live_before: Vec<[B; N]>,
     /// One entry per place (liveness step at which a peak is possible): the change of the live
-    /// bytes of the current range of layers from the previous place. Layers from the entry of
-    /// `seen` on are missing, since they are only added when the block of places may have a peak.
+    /// bytes of the current range of layers from the previous place. It only includes the layers
+    /// before the entry in `seen` of the block that has the place. The other layers are added when
+    /// this block may have a peak.
     live_changes: Vec<[B; N]>,
-    /// One entry per block of liveness steps: the first layer whose bytes have not yet been added
-    /// to the block's entries in `live_before` and `live_changes`. [`UNSEEN`] if no bytes have been
-    /// added for the current start of ranges of layers.
+    /// One entry per block of places (steps at which a peak is possible): the first layer of the
+    /// current range whose live bytes in the block have not been added to `live_before` and
+    /// `live_changes` yet. [`UNSEEN`] if no layer has been added since the current range began.
     seen: Vec<usize>,
 }
 
-/// Sums, by lane (tile), of the live bytes in one block of liveness steps that a range of layers
-/// gets when it grows to one layer. They bound the live bytes in the block.
+/// Sums, by lane (tile), of the live bytes that a range of layers gains in one block of places
+/// (steps at which a peak is possible) when it grows to one layer. An upper bound on the live bytes
+/// of the range in the block follows from them.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The number of the changes of the layer in the block among all such changes, from 1; 0 if
-    /// there are none.
+    /// The index in [`Blocks::changes`] of the changes by this layer in this block, plus 1; 0 if
+    /// the layer changes nothing in the block.
     number: u32,
     changes: ByLane<B, N>,
     /// The sum of all increases of live bytes in the block, without the decreases. Added to the
@@ -82,9 +85,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
-    /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `stretch` to all
-    /// ranges that contain the layer `layer` and are begun after this call. The number of layers as
-    /// `layer` stands for variables that every range has.
+    /// Adds the bytes of a variable, by lane (tile), during its live range `stretch` to all ranges
+    /// of layers that contain the layer `layer`. Only ranges that begin with a later call of
+    /// [`Blocks::begin`] get them. If `layer` is the number of layers, all such ranges get the
+    /// bytes.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -98,8 +102,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Returns the change of live bytes at `place` (a step at which a peak is possible) when a range
-    /// gains the layer whose first entry in `sums` is `of_layer`.
+    /// Returns the change of live bytes from the previous place (step at which a peak is possible)
+    /// to `place` by the variables that a range gains with one layer. `of_layer` is the index of
+    /// the first entry for this layer in `sums`.
     fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
         let number = &mut self.sums[of_layer + place / BLOCK].number;
         if *number == 0 {
@@ -152,8 +157,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
     /// place (step at which a peak is possible) of `window` (end exclusive, not empty), or the
-    /// entry of `known` if that is higher. Blocks whose upper bound is not above `known` are
-    /// skipped.
+    /// lane's number in `known` if that is higher. Blocks of places are skipped if their upper
+    /// bound is not higher than the bytes found so far.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known.map(B::at_most);
@@ -167,8 +172,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
     /// places (liveness steps at which a peak is possible) that are both in `block` and in `window`
-    /// (end exclusive). Lowers the upper bound on the live bytes in the block to their exact
-    /// maximum, so that the block may be skipped next time.
+    /// (end exclusive). Also lowers the upper bound on the live bytes in the block to the exact
+    /// maximum over all its places, so that the block may be skipped next time.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -188,8 +193,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         within
     }
 
-    /// Adds to the live bytes in `block` (a block of liveness steps) those of the layers that the
-    /// current range has gained since the live bytes in the block were last needed.
+    /// Brings the live bytes at the places (steps at which a peak is possible) of `block` up to
+    /// date: adds those of the layers that have joined the current range since the block was last
+    /// summed.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let before = &mut self.live_before[block];

@@ -1,27 +1,28 @@
 //! Computes the peak of every range of layers that can fit: the bytes on its fullest tile.
 //!
-//! Computing each range from its operations is hundreds of times too slow. Instead, neighbouring
-//! tiles are examined side by side:
+//! Computing each range from its operations is hundreds of times too slow. Instead, ranges grow
+//! layer by layer from each first layer, on several neighbouring tiles side by side:
 //!
-//! * A range has the bytes of a variable once, however many of its layers use the variable. A
-//!   growing range gains the bytes at the first user that it reaches. For two consecutive users (p,
-//!   n) this is layer n for every range that starts after p. So an entry is stored by the first
-//!   start to which it applies, p + 1.
+//! * A range has the bytes of a variable once, however many of its layers use the variable. So a
+//!   growing range gains the bytes at the first layer that uses the variable. If the layers p and n
+//!   use it, but no layer between them, then a range gains the bytes at layer n only if it starts
+//!   after p. So they are stored for layer n with p + 1, the first start to which this applies.
 //! * A tile can only have its peak at few steps: where a variable ceases to be live after another
-//!   began, and at the ends of layers' windows. In this module, such a step is called a *place* and
-//!   is identified by its index in the list of these steps. Live ranges of variables are stored as
-//!   places (`variables`).
+//!   began, and at the first and the last step of each layer and phase. In this module, such a step
+//!   is called a *place* and is identified by its index in the list of these steps. Live ranges of
+//!   variables are stored as places (`variables`).
 //! * For each layer, the bytes that a range gains there are stored as changes from place to place.
-//!   Sums over blocks of places bound the live bytes of a range in each block. Only blocks whose
-//!   bound exceeds the peak so far are summed place by place (`blocks`).
+//!   Sums over blocks of places give an upper bound on the live bytes of a range in each block.
+//!   Only blocks whose bound exceeds the peak so far are summed place by place (`blocks`).
 //! * Sums begin with the bytes of every stage: in the full memory model, variables that no
 //!   operation uses, and code that no operation explains. Code of each kind is limited to its
 //!   recorded bytes on the tile.
-//! * In a pipeline, each number of stages after a range has a column of peaks, with the bytes that
-//!   the pipeline adds on the tile (`RangeAdditions`). A tile is examined if it can raise any
-//!   column.
-//! * If a range exceeds the limit on any tile, no longer range from its start is examined on any
-//!   tile. The heaviest tiles come first, so that ranges end early and peaks are high early.
+//! * In a pipeline, a range has a separate peak for each number of stages after it, since the bytes
+//!   that the pipeline adds on the tile depend on this number (`RangeAdditions`). A tile is
+//!   examined if it can raise any of these peaks.
+//! * If a range exceeds the limit on any tile, longer ranges from its start are skipped on all
+//!   further tiles. The heaviest tiles come first, so that ranges end early and peaks are high
+//!   early.
 
 mod blocks;
 mod pipelines;
@@ -121,8 +122,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // Flows (tensors with the same users) are loaded once for all pipelines, from the first
-        // memory model that has any, which is one with a pipeline.
+        // Flows (tensors with the same users) are loaded once for all pipelines, since they are the
+        // same in all. They come from the first memory model that has flows.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -167,8 +168,9 @@ impl MemoryModel<'_> {
 /// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
 /// threads share this value.
 struct RangePass<'a> {
-    /// The memory model of one of the pipelines. Only data that is the same in all pipelines is
-    /// read from it. It has flows (tensors with the same users) unless no memory model has any.
+    /// The memory model from which data is read that is the same in all pipelines, such as flows
+    /// (tensors with the same users). It is the first memory model with flows. If none has flows,
+    /// since there is no pipeline, it is the first of all.
     model: &'a MemoryModel<'a>,
     /// Whether tiles are examined one by one instead of several side by side. This is set when a
     /// group of tiles had too many variables to be examined side by side, since most other groups

@@ -26,7 +26,7 @@ const MAX_CELLS: usize = 1 << 21;
 const AT_ONCE: usize = 16;
 
 /// All ranges of layers in one pipeline, each with the highest bytes that it takes on any tile
-/// examined so far. All threads share this value.
+/// examined so far. There is one such table for each pipeline, which all threads share.
 pub(super) struct PipelineRanges<'a> {
     pub model: &'a MemoryModel<'a>,
     /// The bytes that a stage may take on each tile. If the lower bound of a range of layers
@@ -34,15 +34,15 @@ pub(super) struct PipelineRanges<'a> {
     /// either.
     limit: u64,
     /// One entry per start of ranges of layers: the end (exclusive) of the longest range whose
-    /// lower bound is within the limit on all tiles so far. Longer ranges are skipped on all
-    /// further tiles, so the end can only fall.
+    /// lower bound is within the limit on all tiles examined so far. Longer ranges are skipped on
+    /// all further tiles. So the end may fall from tile to tile, but never rises.
     ends: Vec<AtomicUsize>,
     stages: usize,
     /// The weight update of the pipeline, as an index into the list of distinct updates of all
     /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
     pub update: Option<usize>,
-    /// For each flow (tensors with the same users), the ranges of layers whose stages add bytes of
-    /// its tensors. `None` without a pipeline.
+    /// For each flow (tensors with the same users), the ranges of layers that stash, receive, send
+    /// or forward its tensors when they run as a stage. `None` without a pipeline.
     pub patterns: Option<Patterns<'a>>,
     /// The number of peaks that are computed for each range of layers: the first is the lower bound
     /// on its bytes; in a pipeline, the others are its bytes with 0, 1, ... stages after it.
@@ -163,10 +163,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the range of layers that is examined to `range`. Returns for each lane (tile) the
-    /// number of bytes that the tile must exceed to raise a peak of the range; tiles that do not
-    /// exceed it need no exact sums. Bytes that the pipeline adds are not part of this number. The
-    /// result is [`u64::MAX`] if the range does not fit on the tiles so far.
+    /// Extends the range of layers that is examined to `range`. Returns a number of bytes for each
+    /// lane (tile). Only if the range takes more bytes on the tile, without those that the pipeline
+    /// adds, can the tile raise a peak of the range; other tiles need no exact sums. The result is
+    /// [`u64::MAX`] if the range does not fit on the tiles examined so far.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -208,9 +208,10 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the highest number of bytes that raises no peak of the current
-    /// range of layers, whatever the number of later stages. These bytes do not include the bytes
-    /// that the pipeline adds: `beside` in the phase that is examined, and others in every phase.
+    /// Returns for each lane (tile) the highest number of bytes of the current range of layers that
+    /// raises none of its peaks, of which there is one for each number of later stages. The bytes
+    /// that the pipeline adds come on top of this number: `beside`, such as transfer buffers, in
+    /// the phase that is examined, and others, such as the stash, in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -220,18 +221,19 @@ impl<const N: usize> InPipeline<'_, N> {
         lowest
     }
 
-    /// Raises the peaks of the current range of layers, one for each number of later stages, to
-    /// `bytes` plus the bytes that the pipeline adds in every phase, on the lane (tile) where this
-    /// sum is highest.
+    /// Raises the peaks of the current range of layers, one for each number of later stages. For
+    /// each lane (tile), the bytes that the pipeline adds in every phase, such as the stash, are
+    /// added to `bytes`. Each peak is raised to the highest of these sums.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
         }
     }
 
-    /// Raises the lower bound of the current range of layers to the highest lane (tile) of `bytes`
-    /// plus the fewest bytes that the pipeline adds. If the bound then exceeds the limit, longer
-    /// ranges from the same start are skipped.
+    /// Raises the lower bound of the current range of layers to its bytes on the fullest lane
+    /// (tile): `bytes` plus the bytes that the pipeline adds whatever the number of later stages,
+    /// such as accumulators. If the bound then exceeds the limit, longer ranges from the same start
+    /// are skipped.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -286,8 +288,8 @@ pub(super) struct TileScratch<B, const N: usize> {
     blocks: Blocks<B, N>,
     pub always: GrowingSums<N, 1>,
     pub code: GrowingSums<N, 4>,
-    /// The bytes of each distinct weight update of the pipelines. The updates of pipelines differ
-    /// if they keep optimizer state in different places.
+    /// The bytes of weight updates, with one entry for all pipelines that keep optimizer state in
+    /// the same place with the same number of replicas.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
@@ -383,8 +385,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // The bytes of a range of layers on a tile raise its peak only if they exceed `known`.
-            // If `known` is 0, the peak may not have been set yet.
+            // The bytes of a range of layers on a tile raise a peak of the range only if they
+            // exceed the number in `known` for this tile. If this number is 0, the peaks may not
+            // have been set yet.
             if totals
                 .iter()
                 .zip(&known)

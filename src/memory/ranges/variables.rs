@@ -24,8 +24,9 @@ pub(super) struct Stretch {
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// The positions (In, layers, Out) that a stage must have for the live range to apply: any
-    /// position of the [`PlaceSet`] and, unless it is `None`, also the second position.
+    /// The positions that a stage must have for the live range to apply to the stage: any position
+    /// (In, a layer or Out) of the [`PlaceSet`] and, unless the second entry is `None`, also the
+    /// one position with this number.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -38,28 +39,29 @@ const ENDS: u8 = 2;
 /// possible.
 const EDGE: u8 = 4;
 
-/// The variables of up to `N` tiles, ordered by the layers at which growing ranges gain them, and
-/// the *places*: the liveness steps at which a peak is possible. The buffers are reused for further
-/// tiles.
+/// The variables of up to `N` tiles, ordered by layer, and the *places*: the liveness steps at
+/// which a peak is possible. A range of layers that grows gains a variable at the first of its
+/// layers that uses the variable. The buffers are reused for further tiles.
 #[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
     /// The number of places, that is, of liveness steps at which a peak is possible.
     pub places: usize,
-    /// One entry per liveness step: whether variables begin ([`BEGINS`]) or cease ([`ENDS`]) to be
-    /// live there, and whether a layer or phase begins or ends ([`EDGE`]). A peak is possible only
-    /// at some of the steps with a mark.
+    /// One entry per liveness step, as a sum of marks: [`BEGINS`] if variables begin to be live
+    /// there, [`ENDS`] if variables cease to be live there, and [`EDGE`] if a layer or phase begins
+    /// or ends there. Which steps may have a peak follows from these marks.
     marks: Vec<u8>,
     /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
     /// One entry per liveness step: the number of places (steps at which a peak is possible) before
-    /// this step, which converts the step to the index of a place. Only the entries of steps that
-    /// have a mark in `marks` have a meaning.
+    /// this step, which converts the step to the index of a place. Only entries of steps that are
+    /// not 0 in `marks` are set; the others may be left over from earlier tiles.
     rank: Vec<u32>,
-    /// The live ranges of variables that are not live at every step. Each has entries for the
-    /// layers with which a growing range of layers gets it. Variables that every stage has are
-    /// stored at an additional layer after the last.
+    /// The live ranges of variables that are not live at every step. Each is stored for the layers
+    /// that use the variables: a growing range of layers gains it at the first of these layers that
+    /// it reaches. Variables that every stage has are stored for an additional layer after the
+    /// last.
     pub moving: Entries<Stretch>,
     /// The sum of the bytes of all live ranges on the tile where this sum is highest. Sums of live
     /// bytes are at most this number, which tells whether 32 bits are enough.
@@ -67,8 +69,9 @@ pub(super) struct EnteringVariables<const N: usize> {
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Prepares the variables of `uses` (groups of variables on the next tiles to examine).
-    /// Variables that are live at every step are added to `always`, and all others to this value.
+    /// Loads the variables of `uses` (groups of variables on the tiles to examine next). Adds the
+    /// bytes of variables that are live at every step to `always`. Stores the live ranges of all
+    /// other variables in `self`, and finds the steps at which a peak is possible.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -168,8 +171,8 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // If the ends of a live range are swapped, its bytes are subtracted instead of
-                    // added.
+                    // A live range is undone by one with both ends swapped: bytes are added where
+                    // it begins and subtracted where it ends, so the two cancel each other out.
                     let undo = Stretch {
                         from: to,
                         to: from,
@@ -183,9 +186,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Returns the smallest window of places (steps at which a peak is possible; end exclusive)
-    /// that covers both `window` and the steps of one more layer or phase (first and last step,
-    /// both inclusive). `None` stands for no steps, in arguments and result.
+    /// Extends `window`, a range of places (steps at which a peak is possible; end exclusive), so
+    /// that it also has the places of one more layer or phase. `layer` is the first and the last
+    /// liveness step (both inclusive) of this layer or phase. `None` stands for no steps.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,

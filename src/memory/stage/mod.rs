@@ -2,12 +2,11 @@
 //! takes the most bytes on it, and these bytes broken down by what they hold, such as variables and
 //! code (docs/model.md, "The memory of a stage").
 //!
-//! The module `ranges` computes less, but faster: it only gives the highest bytes on any tile, and
-//! skips all tiles, blocks and steps whose bounds are lower. The module `stage` does not build on
-//! `ranges`: without the bounds, `ranges` would be the same loop over steps, and would also have to
-//! keep the steps and the bytes of each stage. So the two modules share only the preparation
-//! (variables of neighbouring tiles, lanes, flows, updates). Tests compare them with each other and
-//! with a reference model.
+//! The module `ranges` computes only the highest bytes of a stage on any tile. It is faster, since
+//! it skips tiles and steps that cannot have more bytes than those found so far. So it does not
+//! know the peak on each tile, which this module needs: here, all steps are examined on all tiles.
+//! The two modules share only the preparation (variables of neighbouring tiles, flows of tensors
+//! between layers, weight updates). Tests compare them with each other and with a reference model.
 
 mod parts;
 mod peaks;
@@ -286,8 +285,9 @@ impl StagesToCompute<'_> {
         let of_shares = peak
             .update
             .map_or(0, |update| overhead.fragmentation_of_shares(update.shares));
-        // Adds the bytes of code and of fragmentation to those of a phase. Fragmentation is in
-        // proportion to the bytes of code plus `bytes`.
+        // Adds code and fragmentation to `parts`, the bytes of the stage on the tile in one phase,
+        // such as the backward pass. Fragmentation is in proportion to the bytes of code plus
+        // `bytes`, the stage's live bytes.
         let with_code = |mut parts: Parts, bytes: u64| {
             parts.add(&code);
             if self.with_overhead {
@@ -303,8 +303,8 @@ impl StagesToCompute<'_> {
             .into_iter()
             .zip(&self.memory.phases)
             .enumerate()
-            // A model without liveness steps still has code, so its first phase is counted as if it
-            // had steps.
+            // A model without liveness steps still has code, so its first phase (the forward pass)
+            // is counted although the phase has no steps.
             .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
             .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()

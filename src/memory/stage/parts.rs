@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a stage on one tile or summed over tiles, divided by what they hold. Fields that only a
-/// pipeline adds are left out of JSON if they are 0.
+/// Bytes of a stage on one tile or summed over tiles, broken down by what they hold, such as
+/// variables and code. Fields that only a pipeline adds are left out of JSON if they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts {
@@ -30,9 +30,9 @@ pub struct Parts {
     /// Bytes of accumulators, in which a pipeline sums gradients over the micro-batches of a step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
-    /// Bytes for optimizer state that is off the chip or sharded between two updates. At any time
-    /// this is the share that a replica keeps on the chip; during the weight update it is also the
-    /// state that is loaded, the weights that are gathered, and the tensors that the update makes.
+    /// Bytes for optimizer state, if it is off the chip or sharded among replicas between updates:
+    /// the share that a replica keeps on the chip at all times, if any. During the weight update,
+    /// the loaded state, the gathered weights and the tensors that the update makes are added.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
     /// Bytes of transfer buffers, which hold tensors from or for another stage.

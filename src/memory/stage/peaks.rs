@@ -56,12 +56,14 @@ pub(super) struct StagesToCompute<'a> {
 #[derive(Clone, Copy)]
 struct StageRow {
     of_use: u32,
-    /// The positions (In, layers, Out) that a stage must have for the variables to be live in it:
-    /// any position of the [`PlaceSet`] and, unless it is `None`, also the second position.
+    /// The positions that a stage must have for the variables to be live in the stage: any position
+    /// (In, a layer or Out) of the [`PlaceSet`] and, unless the second entry is `None`, also the
+    /// one position with this number.
     part: (PlaceSet, Option<u32>),
-    /// If stages restore stashed tensors as late as possible, the index of the variables' flow
-    /// (tensors that the same layers use). The variables are then not counted in stages that keep
-    /// the flow for their backward pass. Otherwise `None`.
+    /// The index of the variables' flow (tensors that the same layers use) if stages restore
+    /// stashed tensors as late as possible, otherwise `None`. With late restores, the variables are
+    /// not live in stages that keep the flow for their backward pass, since they are only in the
+    /// stash there.
     kept_late: Option<u32>,
 }
 
@@ -132,8 +134,8 @@ impl<'a> StagesToCompute<'a> {
 pub(super) struct StagePeak {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the highest bytes of the
     /// stage, and the first liveness step with these bytes. They are the bytes of live variables
-    /// (those that every stage has count as overhead) and the bytes that the pipeline adds, without
-    /// code and fragmentation.
+    /// and the bytes that the pipeline adds, without code and fragmentation. Live variables that
+    /// every stage has are in [`Parts::overhead`], all others in [`Parts::variables`].
     pub phases: [(Parts, u32); PHASES],
     /// The bytes of the stage in the weight update; `None` if all optimizer state stays on the
     /// chip, so that the update has no peak of its own.
@@ -338,7 +340,7 @@ struct Highest {
     /// The part of the highest live bytes that belongs to variables which every stage has. It is
     /// reported as overhead.
     common: [u64; LANES],
-    /// The first liveness step of the phase at which the live bytes of the stage are the highest.
+    /// The first liveness step of the phase with the highest live bytes of the stage.
     step: [u32; LANES],
 }
 
@@ -408,8 +410,9 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // The list of variables for each step is filled from its start, which moves on with
-            // each variable until it is the start of the next list.
+            // `starts[place + 1]` is at first the start of the list of variables with the index
+            // `place`. It moves on by one with each variable that is added to the list. In the end
+            // it is the end of this list, that is, the start of the next list.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

@@ -10,8 +10,9 @@ use crate::profile::{CodeKind, RecordedTile, TileBytes};
 /// The number of variables in the model. The size in bytes of each is another power of two, so that
 /// the bits of a sum show which variables are in it.
 const VARIABLES: usize = 20;
-/// One entry per kind of code: the exponent of a power of two that is part of the recorded bytes of
-/// this code but not of the code of any operation.
+/// One exponent per kind of code. Of the recorded bytes of the kind, 2 to the power of this
+/// exponent belong to no operation. The sizes of variables and of operations' code are smaller
+/// powers of two, so these bytes show as a bit of their own in a sum.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
 /// The bytes of fragmentation (recorded bytes that no variable explains), a power of two that no
 /// other size in the model has.
@@ -39,9 +40,10 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes a model from `plain`, in which each variable and each piece of code of one kind has a
-/// power of two as size ([`with_bits`]). The recorded code of a kind is the code of all operation
-/// groups plus one more power of two, which belongs to no operation ([`UNEXPLAINED`]).
+/// Makes a model from `plain`, which [`with_bits`] has prepared: the size of each variable, and of
+/// each piece of code of one kind, is a power of two of its own. The recorded code of a kind is the
+/// code of all operation groups plus one more power of two, which belongs to no operation
+/// ([`UNEXPLAINED`]).
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

@@ -117,18 +117,18 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns whether all bytes of certain variables must be counted in a weight update, because
-    /// they are parameters that stay on the chip, although they are not live at every step in the
-    /// profile. `number` is the index of the variables in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns whether certain variables are parameters that stay on the chip, but are not live at
+    /// every step in the profile. A weight update must count all their bytes. `number` is the index
+    /// of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
     pub fn fills_holes(&self, number: u32) -> bool {
         let own = self.of(number);
         own.has_holes && !own.is_away()
     }
 
     /// Returns the role in weight updates of the variables with the index `number` in
-    /// [`CountedUses`](crate::memory::uses::CountedUses). These are variables with data: only the
-    /// classic memory model also has variables with code, and it has no weight update of its own.
+    /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data. Those that
+    /// hold code have an index only in the classic memory model, which has no weight update of its
+    /// own.
     fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
@@ -365,7 +365,8 @@ impl<'a> Updates<'a> {
     fn number_updates(&mut self) {
         let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
         let mut has_weight = vec![false; self.is_update.len()];
-        // Scalars, such as a learning rate, belong to no weight, so they are left out here.
+        // Scalars, such as a learning rate, belong to no weight. So use sets (the operations that
+        // use a variable) of scalars do not decide which operation groups form one update.
         let sets = |wanted: UpdateRole| {
             (0u32..)
                 .zip(&self.of_parameters)
@@ -407,8 +408,9 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns one entry per use set (the operations that use a variable): the role of its parameters
-/// in weight updates. `is_updated` says for each use set whether an update uses its variables, and
+/// Returns the role of parameters in weight updates, such as weight or optimizer state, with one
+/// entry per use set (the operations that use a variable). An entry is for the parameters with this
+/// use set. `is_updated` says for each use set whether an update uses its variables, and
 /// `is_of_updates` whether only updates use them.
 fn of_parameters(
     model: &Model,
@@ -465,9 +467,9 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find), from which groups that update one weight are
-/// joined. The entry of a group is the group itself if it is the first of its set, otherwise an
-/// earlier group of the set.
+/// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
+/// sets whose groups update one weight are joined. The entry of a group is the group itself if it
+/// is the first of its set, otherwise an earlier group of the set.
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {

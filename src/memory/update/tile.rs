@@ -23,8 +23,9 @@ pub(crate) struct TileUpdates<const N: usize> {
     /// The bytes of one replica's shares of optimizer state that is sharded on the chip. They are
     /// on the chip during the passes too.
     shares: Vec<Placing<N>>,
-    /// The bytes of parameters on the chip that are not live at some steps of the passes, but are
-    /// counted at every step of an update.
+    /// The bytes of parameters that stay on the chip, but are not live at some steps of the passes
+    /// in the profile. At those steps a pass does not count them, but an update counts them at
+    /// every step.
     holes: Vec<Placing<N>>,
 }
 
@@ -40,13 +41,15 @@ struct Amounts<const N: usize> {
     /// These bytes are enough for a landing pad (a buffer into which optimizer state is loaded)
     /// that holds one tensor at a time.
     largest: ByLane<u64, N>,
-    /// The bytes of the weights, plus a replica's share of each weight. Both are on the chip while
-    /// an update of sharded optimizer state gathers the weight.
+    /// The bytes of whole weights, plus the bytes of one replica's share of each of them. An update
+    /// of sharded optimizer state gathers the whole weight from the replicas, and keeps the share
+    /// on the chip meanwhile.
     gathered: ByLane<u64, N>,
     /// The bytes of a replica's shares of the weights and of their gradients, which a sharded
     /// update needs.
     shares: ByLane<u64, N>,
-    /// The highest bytes, at any step of a weight update, of the tensors that only updates make.
+    /// The bytes, on each tile, of the tensors that only updates make, at the step of the weight
+    /// update at which these tensors take the most bytes on the tile.
     temporaries: ByLane<u64, N>,
 }
 
@@ -198,9 +201,9 @@ pub(crate) struct Updating {
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip, where the shares
     /// also stay during the passes.
     pub shares: u64,
-    /// The highest bytes that any update takes in addition to parameters that are also on the chip
-    /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at
-    /// once.
+    /// The highest bytes that the update of any weight takes, if landing pads (buffers into which
+    /// optimizer state is loaded) hold all state of the weight at once. Parameters that are also on
+    /// the chip outside of updates are not included.
     pub taken: u64,
     /// The highest bytes that the update of any weight takes if a landing pad (a buffer into which
     /// optimizer state is loaded) holds only one tensor of state at a time.
@@ -281,7 +284,8 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since the bytes that are stored for one start also apply to all later starts.
+    /// ..., since the bytes that are stored for `start` are added to those of all earlier starts,
+    /// which still apply.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -363,9 +367,9 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // With 4 replicas, an update takes a quarter of the 300 bytes of temporaries and the 25 +
-        // 30 bytes of shares, 130 bytes in all. The gathered weight, with 100 + 25 bytes, takes
-        // less.
+        // With 4 replicas, an update takes 130 bytes: 300 / 4 bytes of temporaries, and 25 + 30
+        // bytes of a replica's shares of weights and gradients. Gathering the weight takes only 100
+        // + 25 bytes, so these do not count.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

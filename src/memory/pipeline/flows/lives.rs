@@ -27,19 +27,21 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct StageLives {
     /// One entry per use (variables with one equivalence class and use set), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. Variables are live in
-    /// a stage at the liveness steps of all parts that apply to the stage. The range is empty if
-    /// the variables are live as in the profile. A model can have millions of uses, and many of
-    /// them share a range.
+    /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. A part has liveness
+    /// steps and a condition. The variables are live in a stage at the steps of all parts of the
+    /// range whose condition the stage meets. The range is empty if the variables are live as in
+    /// the profile. A model can have millions of uses, and many of them share a range.
     of_uses: Vec<Range<usize>>,
-    /// The stages to which a part applies, and its half-open liveness steps, as a range of `steps`.
+    /// Pairs of a condition for stages, and half-open liveness steps (as a range of `steps`) at
+    /// which certain variables are live in the stages that meet the condition.
     parts: Vec<(Condition, Range<usize>)>,
     steps: Steps,
 }
 
-/// Tells to which stages some liveness steps of certain variables apply: to those that have any of
-/// the positions of a set (`None`: all stages that have the variables), and also a further position
-/// (In, a layer or Out; `None`: no such position is required).
+/// A condition for a stage, on which it depends whether certain variables are live in the stage at
+/// certain liveness steps. The stage must have any position (In, a layer or Out) of the set; `None`
+/// stands for all stages that have the variables. Unless the second entry is `None`, the stage must
+/// also have this one position.
 type Condition = (Option<PlaceSet>, Option<u32>);
 
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
@@ -52,9 +54,9 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the liveness steps at which the variables of `model` are live in stages of the
-    /// pipeline of `flows`, which also has the groups of tensors that the same layers use. New sets
-    /// of positions (In, layers, Out) are added to `sets`.
+    /// Computes the liveness steps at which the variables of `model` are live in stages of a
+    /// pipeline. `flows` has the settings of the pipeline, and the groups of tensors that the same
+    /// layers use. New sets of positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -113,17 +115,18 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// The parts that have been found for variables that all positions need at the same steps, as
-    /// in [`StageLives::of_uses`]. The key has all on which these steps depend: equivalence class,
-    /// flow, [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes them.
+    /// The results so far for variables that all positions (In, layers, Out) need at the same
+    /// liveness steps, as in [`StageLives::of_uses`]. A key has everything on which the result
+    /// depends: the equivalence class, the flow (tensors with the same users), [`Flow::is_layered`]
+    /// and, for gradients, the step at which they are added to an accumulator.
     known: FxHashMap<(u32, u32, bool, Option<u32>), Range<usize>>,
     found: StageLives,
 }
 
 impl Loading<'_> {
-    /// Returns the parts of the liveness steps at which `variable` (variables with one equivalence
-    /// class and use set) is live in stages, as in [`StageLives::of_uses`], and stores these steps
-    /// if they are new.
+    /// Finds the liveness steps at which `variable` (variables with one equivalence class and use
+    /// set) is live in stages. Stores the steps, each with a condition for the stages to which they
+    /// apply, unless they are stored already. Returns the entry for [`StageLives::of_uses`].
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
@@ -176,9 +179,10 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the liveness steps at which variables of `flow` are live in stages, if all positions
-    /// (In, layers, Out) need them at the same steps. `steps` are these steps without
-    /// recomputation, and `is_layered` is [`Flow::is_layered`] for the variables.
+    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
+    /// live in stages, if all positions (In, layers, Out) need these variables at the same steps.
+    /// `steps` has the steps at which they would be live without recomputation. `is_layered` says
+    /// whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     fn of_all(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -221,8 +225,9 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // The liveness steps in `more` apply only to stages with a place that uses the tensor but
-        // does not make it, since the tensor is kept at these steps for such a place.
+        // At the liveness steps in `more`, a stage keeps the tensor only for places (In, layers or
+        // Out) that use the tensor but do not make it. So these steps apply only to stages that
+        // have such a place.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -416,11 +421,12 @@ struct Lives {
     /// Half-open ranges of liveness steps at which the variables of a flow (tensors with the same
     /// users) are live in every stage that has the variables.
     everywhere: Vec<Held>,
-    /// Further half-open ranges of liveness steps. The variables of a flow (tensors with the same
-    /// users) are live at these steps only in stages that have any place of `others`, which uses
-    /// the variables then.
+    /// Half-open ranges of liveness steps in addition to `everywhere`. At these steps, the
+    /// variables of a flow (tensors with the same users) are live only in stages that have any
+    /// place (In, a layer or Out) of `others`, since the stage keeps the variables for this place.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the variables of a flow, without the place that makes
-    /// them. A stage with any of these places keeps the variables at the further steps in `beside`.
+    /// The places (In, layers, Out) for which a stage keeps the variables of a flow (tensors with
+    /// the same users) at the liveness steps in `beside`. They use the variables but do not make
+    /// them.
     others: Vec<u32>,
 }

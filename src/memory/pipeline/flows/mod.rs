@@ -239,9 +239,10 @@ impl UseInPipeline {
             let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => (forward.into(), backward.into()),
-                // Variables with one use set (the operations that use them) may be used by
-                // different places in `forward` and `backward`. The live ranges of their
-                // equivalence class decide which places use the variables of this class.
+                // Several places (In, layers, Out) may use these variables in one pass, for example
+                // if they belong to a function that several places call. The live ranges of the
+                // equivalence class `class` then decide which places in `forward` and `backward`
+                // use its variables ([`PassWindows::users`]).
                 _ => windows.users(model, (forward, backward), class),
             };
             Self::Flow(known.number(Flow {

@@ -90,9 +90,10 @@ pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
     /// flight. The quantity is the bytes of one copy; [`Flows::copies`] is the number of copies.
     Stash,
-    /// Tensors that the stage does not stash, and that Out (the operations after the last layer)
-    /// uses as a pipeline stage of its own on the same IPU. The stage holds these tensors once for
-    /// each pipeline stage from itself to Out.
+    /// Tensors that the forward passes of the first stage and of Out (the operations after the last
+    /// layer) both use, if Out is a pipeline stage of its own on the first IPU (only in PopART).
+    /// The first stage holds them once for each pipeline stage from itself to Out, since that many
+    /// micro-batches are between the two. Tensors that it stashes are left out.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -127,10 +128,10 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer recomputes the tensors of this flow in a pipeline
-    /// that recomputes layers. It is known if the tensors are kept for the backward pass and all
-    /// positions use them to which variables with the use set `set` (the operations that use them)
-    /// are attributed.
+    /// Returns whether it is known which layer recomputes certain tensors of this flow (those with
+    /// the use set `set`, the operations that use them) in a pipeline that recomputes layers. It is
+    /// known if the tensors are kept for the backward pass, and if every position (In, a layer or
+    /// Out) to which they are attributed uses the tensors of this flow.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -175,8 +176,9 @@ impl Flow {
         let is_last_stage = places.end == flows.places;
         StageRole {
             kept,
-            // In the order of the variants of [`Quantity`]: whether the stage stashes the tensors
-            // of the flow, receives them, sends them and so on.
+            // One answer for each variant of [`Quantity`], in the order of the variants: whether
+            // the stage stashes, forwards, receives or sends the tensors of this flow (tensors that
+            // the same layers use).
             counts: [
                 stashed,
                 for_out,
@@ -209,8 +211,9 @@ impl Flow {
         let again = |place: u32| flows.runs_again(place, places);
         let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
-        // Tensors of a place (In, a layer or Out) that is never recomputed are kept. The output of
-        // a layer is a checkpoint if another layer uses it. In counts as part of the first layer.
+        // A tensor that a stage makes and needs in both passes is stashed in two cases: the place
+        // (In, a layer or Out) that makes it is never recomputed, or another layer of the stage
+        // uses it too and is recomputed from it. In and the first layer count as one layer here.
         let is_kept = |maker: u32| {
             places.contains(&maker)
                 && (!flows.runs_again(maker, &(0..flows.places))

@@ -31,14 +31,15 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index of `flow` (tensors with the same users) in `list`, to which it is added if
-    /// it is new.
+    /// Returns the index of `flow` (tensors with the same users) in `list`. Adds the flow to `list`
+    /// if it is new.
     ///
     /// If Out (the operations after the last layer) is on the first IPU and shares a weight with In
-    /// (the operations before the first layer), gradients of the weight stay on this IPU. So a
-    /// backward operation of Out counts as one of In in two cases: only other places than Out use
-    /// the tensors in the forward pass; or no place uses them in the forward pass, and only In and
-    /// Out in the backward pass.
+    /// (the operations before the first layer), gradients of the weight stay on this IPU, and no
+    /// stage sends them. So among the places that use the tensors in the backward pass, Out is
+    /// replaced with In in two cases. First, places use the tensors in the forward pass, but Out
+    /// does not. Second, no place uses them in the forward pass, and only In and Out use them in
+    /// the backward pass.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -144,10 +145,11 @@ impl PassWindows {
     /// those among `forward` that use them in the forward pass, and those among `backward` that use
     /// them in the backward pass.
     ///
-    /// If a function uses the variables, `forward` and `backward` have all callers of the function,
-    /// but each live range belongs to one call. So only places that run during one live range are
-    /// returned: during the first range that contains the start of the backward pass or, if there
-    /// is none, during the range with the most such places.
+    /// If a function uses the variables, `forward` and `backward` have all places that call the
+    /// function, but each live range of the variables belongs to one call. So only places that run
+    /// during one of the live ranges are returned. This is the first range that contains the start
+    /// of the backward pass, over which the variables are kept. If there is none, it is the range
+    /// with the most such places.
     pub fn users(
         &self,
         model: &Model,
@@ -186,7 +188,8 @@ impl PassWindows {
 }
 
 /// The half-open liveness steps of an operation, and the set of places (In, layers, Out) to which
-/// it belongs; `None` if the operation itself names no place, and only a rule assigns it to places.
+/// it belongs itself. The set is `None` if the operation only follows the places of its variables,
+/// or is in every stage.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of all operations, from which follows at which liveness steps each position
@@ -264,11 +267,12 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns one list per entry of `positions` (In, layers, Out), with one entry per live range
-    /// in `ranges` (half-open, ascending): the end of the last operation of the position that uses
-    /// variables with the use set `set` in this range, cut off at the end of the range. `None` if
-    /// there is no such operation. Operations whose own names give no layer belong to all positions
-    /// here.
+    /// Returns for each entry of `positions` (In, layers, Out) when its operations last use
+    /// variables with the use set `set`. The result has one list per position, with one entry per
+    /// live range in `ranges` (half-open, ascending): the end of the position's last operation that
+    /// uses the variables in this range, but at most the end of the range. The entry is `None` if
+    /// there is no such operation. Operations that only follow the places of their variables, or
+    /// are in every stage, count for all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];

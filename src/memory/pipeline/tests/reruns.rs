@@ -14,14 +14,16 @@ use std::rc::Rc;
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
     is_again: bool,
-    /// The places (In, layers) that are recomputed in the backward pass: all except Out whose
-    /// liveness steps in both passes are known.
+    /// The places (In, layers) that can be recomputed in the backward pass: those whose liveness
+    /// steps are known in the forward and in the backward pass. Out (the operations after the last
+    /// layer) is never recomputed.
     places: Vec<u32>,
     /// The first liveness step after the forward and the backward pass.
     end: u32,
-    /// One entry per use set (the operations that use a variable): whether an accumulator takes
-    /// such variables, since an operation after the forward and the backward pass computes with
-    /// them.
+    /// One entry per use set (the operations that use a variable): whether any of these operations
+    /// starts after the forward and the backward pass and computes something. Gradients of such a
+    /// use set are added to an accumulator, so they are live only until the end of the passes. All
+    /// entries are false if the pipeline adds no accumulators.
     is_used_after: Vec<bool>,
     /// Results that are already known, by equivalence class and use set: the liveness steps at
     /// which each position (In, a layer or Out) needs the variable.
@@ -99,15 +101,18 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Returns the liveness steps at which a layer is recomputed. They last until the next layer
-    /// starts, since the profile may list some steps of the layer elsewhere.
+    /// Returns the liveness steps at which a layer is recomputed: the steps of its forward pass,
+    /// extended to the start of the next layer. At the steps in between, the profile may list
+    /// operations of the layer as those of other layers.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
     }
 
-    /// Returns the liveness steps between the forward and the backward pass of a place (In or a
-    /// layer), when its activations are not live. In counts as part of the first layer.
+    /// Returns the liveness steps from the end of the forward pass of a place (In or a layer) to
+    /// the start of its backward pass. If the place is recomputed, its activations are not live at
+    /// these steps. For In, they must also be between the two passes of the first layer, since In
+    /// and the first layer are recomputed together.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -183,9 +188,10 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// Cuts off the liveness steps after the forward and the backward pass from those of a gradient
-    /// that an accumulator takes: the backward pass makes the variable, and an operation after both
-    /// passes computes with it.
+    /// Returns `steps`, the half-open liveness steps of a variable, without those after the forward
+    /// and the backward pass if the variable is a gradient that is added to an accumulator: the
+    /// backward pass makes it, and an operation after both passes computes with it. For any other
+    /// variable, returns all of `steps`.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -198,10 +204,12 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable: the
-    /// live ranges in which its operations use the variable, if any do. If the variable is kept for
-    /// the backward pass, a range ends after the last of these operations, or after the forward
-    /// pass if another position uses the variable too.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable that
+    /// several positions have. A live range in which only other positions use the variable is left
+    /// out, unless the position uses it in no range at all. A range over both passes ends with the
+    /// position's last use of the variable if another position uses it later. But if a later
+    /// position uses it in the forward pass, the range lasts at least until the backward pass
+    /// starts.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -244,8 +252,9 @@ impl<'a> Again<'a> {
 
     /// Returns two answers about a variable with the live ranges `ranges` at `step`, if layers are
     /// recomputed: whether it is live in every stage that has it, and whether it is live only in
-    /// stages with a user other than the place that makes it. A variable that is kept while one
-    /// place is recomputed is live only in stages that have this place.
+    /// those of these stages that have a user other than the place that makes it. If the variable
+    /// is live only because one place is recomputed at `step`, both answers are for `stage`, and
+    /// are true only if `stage` has this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -313,10 +322,10 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Returns the places (In or layers) that are recomputed at `step`, and during whose
-    /// recomputation a variable with the live ranges `ranges` must be live. It must be live if it
-    /// is live when the backward pass of the place begins. Only backward passes of places for which
-    /// `is_of` is true are considered.
+    /// Returns the places (In or layers) that are recomputed at `step` while a variable with the
+    /// live ranges `ranges` must be live. The variable must be live while a place is recomputed if
+    /// it is live when the backward pass of the place begins. Places for which `is_of` is false are
+    /// ignored. In is recomputed together with the first layer.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -334,9 +343,9 @@ impl<'a> Again<'a> {
         again
     }
 
-    /// Returns the highest live bytes of a stage on a tile at any step, including variables that
-    /// every stage has. They are computed variable by variable, directly by the rules of
-    /// recomputation.
+    /// Returns the highest live bytes of a stage on a tile at any liveness step. For each step, the
+    /// bytes of all variables that are live by the rules of recomputation ([`Again::is_live`]) are
+    /// summed. Variables that every stage has are included.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
         for variable in self.memory.uses.on_tile(tile) {
