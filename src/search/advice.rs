@@ -19,8 +19,8 @@ const MIN_SHARE: u64 = 1000;
 pub struct Advice {
     /// The kind of change to the model, such as 16 instead of 32 bits for weights.
     pub change: Change,
-    /// Name of the weight whose operations are to run in two parts (`serialized-weight`); `null`
-    /// for any other kind of change.
+    /// If `change` is `serialized-weight`: name of the weight whose operations are to run in two
+    /// parts. `null` for any other change of the model.
     pub weight: Option<String>,
     /// Upper bound on the bytes that this change to the model frees on the fullest tile of the
     /// stage.
@@ -46,7 +46,8 @@ pub enum Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OverLimit {
-    /// Positions of the layers in the order of the report's layers; the end is exclusive.
+    /// The layers as a range of indices into the report's list of layers; the end of the range is
+    /// exclusive.
     pub positions: Range<usize>,
     /// The names of the layers, in order.
     pub layers: LayerNames,

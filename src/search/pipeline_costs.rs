@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// For a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports show only
-/// other splits whose stages begin at position 0 or near a cut of the shown split. The number of
-/// positions near cuts is below this constant, unless there are too many cuts.
+/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show
+/// other splits in which each stage starts at position 0 or near a cut of the shown split. Fewer
+/// positions than this constant count as near a cut. If the shown split itself has as many cuts,
+/// stages of other splits can only start at position 0 and at these cuts.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with the memory, time and constraints that the solver needs.
@@ -193,9 +194,9 @@ impl<'a> PipelineCosts<'a> {
         self.best_on(ipus)
     }
 
-    /// Finds the best split on the smallest number of IPUs of a replica on which any split fits,
-    /// even if the framework does not support this number (PopTorch only supports powers of 2).
-    /// Returns `None` if no split fits on `stages` IPUs.
+    /// Finds the smallest number of IPUs of a replica on which a split fits, and returns the best
+    /// split on them. The framework need not support this number (PopTorch only supports powers of
+    /// 2). Returns `None` if no split fits, or only splits on more than `stages` IPUs.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))

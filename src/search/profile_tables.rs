@@ -49,8 +49,9 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// The tiles on which earlier requests computed the bytes of ranges, whichever these are.
-    /// Ranges that no request has computed yet are computed on at least the critical tiles.
+    /// The tiles on which earlier requests computed the bytes of ranges, even if more tiles are
+    /// critical (fullest tiles of splits) by now. If a range was not computed yet, ranges are
+    /// computed on all critical tiles.
     Known,
     /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
     /// that are computed only on these tiles are lower bounds. All tiles of the model if that takes
@@ -117,12 +118,12 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Returns the bytes on the fullest tile of each of `stages`, the stages of a split in
-    /// `pipeline`, computed on all tiles. Each stage comes with the bytes that the search assumed
-    /// from critical tiles; if a stage needs more, its fullest tile becomes critical. `pipelines` is
-    /// the number of pipelines that the search still compares. Stages are not checked, and have
-    /// [`u64::MAX`] bytes, if the ranges of so few pipelines are next computed on all tiles
-    /// ([`Tiles::Critical`]).
+    /// Returns the bytes on the fullest tile of each of `stages`, computed on all tiles. They are
+    /// stages of a split in `pipeline`, each with the bytes that the search assumed, a lower bound
+    /// from critical tiles (fullest tiles of splits). If a stage takes more bytes, its fullest tile
+    /// becomes critical. `pipelines` is the number of pipelines that the search still compares. If
+    /// the ranges of so many pipelines are next computed on all tiles anyway ([`Tiles::Critical`]),
+    /// the stages are not checked, and [`u64::MAX`] is returned for each.
     pub(super) fn exact_peaks(
         &self,
         (pipeline, pipelines): (Pipeline, usize),
@@ -154,16 +155,19 @@ impl<'a> ProfileTables<'a> {
         Ok(peaks)
     }
 
-    /// Returns whether computing the ranges of so many pipelines on all tiles takes less time than
-    /// checking the few splits that a search finds on critical tiles.
+    /// Returns whether the ranges of `pipelines` pipelines should be computed on all tiles at once.
+    /// This takes less time than computing them on critical tiles (fullest tiles of splits) and
+    /// checking the splits found with them, if many tiles are critical, or for one pipeline with
+    /// few positions.
     fn takes_all_tiles(&self, pipelines: usize) -> bool {
         let critical = self.critical.borrow().len();
         critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize
             || pipelines == 1 && self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns for how many pipelines (at least one) a single pass over the tiles can compute
-    /// ranges without keeping more than `MAX_NUMBERS` values.
+    /// Returns the number of pipelines (at least one) whose ranges of positions can be computed
+    /// together in a single pass over the tiles. Together they have at most `MAX_NUMBERS` values
+    /// (each the bytes of a range), unless one pipeline alone has more.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
@@ -224,9 +228,10 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // If the bounds on ranges (`reach`) stay the same for a pipeline, the bytes of its ranges
-        // on the tiles computed before stay valid. Then compute them only on the critical tiles
-        // (the fullest tiles of splits) that the search has found since.
+        // Returns the number of critical tiles (fullest tiles of splits) for which the computed
+        // bytes of a pipeline's ranges stay valid: all found so far if the bounds on ranges
+        // (`reach`) stay the same, otherwise none. Only the critical tiles found since are then
+        // computed.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -259,8 +264,9 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // Only recomputation of layers changes when variables are live. So make the memory model
-        // from one that is alike in this, if there is one, which spares computing the liveness again.
+        // A pipeline changes the steps at which variables are live only if it recomputes each
+        // layer. So make the memory model from that of a pipeline which is like `pipeline` in this,
+        // if there is one. The liveness is then not computed again.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()

@@ -267,9 +267,8 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // `memory` leaves `bytes` free if the reserve is not rounded. Rounding it up to
-                // whole bytes may take one of these bytes, which one more byte of memory makes up
-                // for.
+                // [`Reserve::of`] rounds the reserve of `memory` up to whole bytes. If fewer than
+                // `bytes` bytes stay free because of that, one more byte of memory is needed.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }

@@ -99,9 +99,9 @@ pub struct SearchResult<'a> {
     pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// For other splits of a model with too many positions to compute all ranges: one entry per
-    /// profile, the bytes of the ranges of positions that begin near the cuts of the shown split.
-    /// Empty if the model has fewer positions, or if other splits were not requested.
+    /// One entry per profile: the bytes of the ranges of positions that start near the cuts of the
+    /// shown split, from which reports show other splits. Empty if the model has so few positions
+    /// that all ranges are computed, or if other splits were not requested.
     pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request allows. The search compares all of them to find the
     /// best split.
@@ -110,7 +110,8 @@ pub struct SearchResult<'a> {
     /// with the same layers and pipeline as the shown split. Where no split fits, the entry is the
     /// split with the lowest peak. The list is empty unless other splits were requested.
     pub by_ipus: Vec<Candidate>,
-    /// The best splits for changed copies of the user's request that the report mentions.
+    /// Statements of the report about changed copies of the user's request (such as one with fewer
+    /// IPUs), each with the best split for the changed request.
     pub claims: Claims<'a>,
 }
 
@@ -188,8 +189,8 @@ pub enum Word {
     Set(&'static str, String),
     /// Leave out the option whose name is the field, with all values that the user gave.
     Without(&'static str),
-    /// Give the option whose name is the first field once more than the user did, with the value in
-    /// the second field.
+    /// Add the option whose name is the first field (such as `--untie`) with the value in the
+    /// second field, and keep all values that the user gave to this option.
     Add(&'static str, String),
     /// Leave out one constraint: the field has its option with the value, as the user typed it.
     Drop(String),
@@ -228,8 +229,9 @@ impl Claim<'_> {
         })
     }
 
-    /// Returns the constraints that the changed request leaves out, each as the option that the
-    /// user typed, and the names of the shared weights that the changed request unties.
+    /// Returns what the changed request gives up of the user's request: the constraints that it
+    /// leaves out, each as the option that the user typed, and the names of the shared weights that
+    /// it unties.
     pub fn given_up(&self) -> (Vec<String>, Vec<String>) {
         let (mut constraints, mut weights) = (Vec::new(), Vec::new());
         for word in &self.change {
@@ -250,13 +252,14 @@ pub struct Claims<'a> {
     /// If a split fits, and the same layers also fit on fewer IPUs, with optimizer state in the
     /// same place: the best split on the fewest IPUs.
     pub fewest: Option<Claim<'a>>,
-    /// If no split fits: the best split on the fewest IPUs on which the model fits.
+    /// If no split fits on the user's number of IPUs: the best split on the smallest higher number
+    /// of IPUs on which a split fits.
     pub on_more_ipus: Option<Claim<'a>>,
     /// If no split fits: the highest number of IPUs on which a split was sought; `None` if each IPU
     /// has a separate limit.
     pub ipus_tried: Option<usize>,
-    /// If no split fits: the best split with the smallest memory of a tile with which the model
-    /// fits.
+    /// If no split fits in the user's tile memory: the smallest tile memory in which a split fits,
+    /// and the best split in this memory.
     pub with_memory: Option<Claim<'a>>,
     /// The best splits with other schedules, recomputations and places of optimizer state, in the
     /// order in which a user would try them.

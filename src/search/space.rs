@@ -110,11 +110,11 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` with the memory and time of ranges in each of `pipelines`, and returns the best
-    /// of the splits that `find` returns, in the order of `compare`. At first, ranges have only
-    /// their bytes on few tiles, which are lower bounds. The search ends as soon as the best split
-    /// takes no more bytes on all tiles. So `find` must not return a better split if the bytes of
-    /// ranges are higher.
+    /// Calls `find` for each of `pipelines`, with the memory and time of ranges in this pipeline,
+    /// and returns the best of the splits found, in the order of `compare`. At first, the bytes of
+    /// ranges are lower bounds, computed on few tiles. If the best split takes more bytes on all
+    /// tiles, `find` is called again with bytes from more tiles; otherwise no split can be better.
+    /// This holds because `find` must not return a better split if the bytes of ranges are higher.
     fn first(
         &self,
         question: &Arc<Question>,

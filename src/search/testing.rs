@@ -19,9 +19,9 @@ pub(super) struct Case {
     seed: u64,
 }
 
-/// Maximum number of positions of a random model with a second compilation, and of one with a third
-/// compilation. The tests try every choice of a compilation for each stage of each split, and
-/// larger models have too many choices.
+/// Maximum number of positions (In, layers, Out) of a random model that gets a second compilation
+/// ([`Case::others`]), and of a model that gets a third one. The tests try every compilation for
+/// each stage of each split, which takes too long for larger models.
 const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {

@@ -162,8 +162,9 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns the value in `objective` of a stage with `after` stages after it and `peak` bytes on
-    /// its fullest tile. The value of a split is the maximum over its stages for a bottleneck,
-    /// otherwise the sum. The bytes over a cut count for the stage before the cut.
+    /// its fullest tile. The value of a split is the sum over its stages or, if the objective is a
+    /// bottleneck (such as the peak), the maximum over its stages. The bytes over a cut count for
+    /// the stage before the cut.
     pub fn value(
         &self,
         objective: Objective,

@@ -108,9 +108,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If there are at least `needed` boundaries between the two pins, the cuts are only
-        // impossible because constraints forbid some of them. Then the message names these
-        // constraints, ahead of the earlier pin.
+        // Fewer than `needed` cuts are possible between the earlier pin `before` and `pin`. If
+        // there are at least `needed` boundaries between positions there, constraints forbid some
+        // of the cuts. Then the message names these constraints between the two pins.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -121,9 +121,9 @@ fn between(
     too_many(constraints, cuts, boundaries, needed, both)
 }
 
-/// Returns the contradiction that constraints require more than `allowed` cuts before the positions
-/// `boundaries`; `None` if they do not. `cuts` has the rule for a cut before each position. `pins`
-/// are the pins around `boundaries`, which the message names.
+/// Returns a contradiction if constraints require more than `allowed` cuts before the positions
+/// `boundaries`, otherwise `None`. `cuts` has the rule for a cut before each position. `pins` are
+/// the pins that leave room for only `allowed` cuts there; the message names them.
 fn too_many<'a>(
     constraints: &'a [Constraint],
     cuts: &[CutRule],
@@ -143,8 +143,8 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The message names the pins first, then the constraints that require cuts, from the last cut
-    // to the first, since the IPUs leave no room for the last cuts.
+    // The message names the pins first, then the constraints that require cuts, the last cut first.
+    // There are enough IPUs for the first `allowed` cuts, but not for the last ones.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

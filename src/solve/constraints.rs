@@ -62,10 +62,12 @@ pub enum Rule {
     },
     /// Two positions and all positions between them are in one stage (`--together`).
     Together {
-        /// Index of the position at one end of the range that must be in one stage.
+        /// Index in the layer order of one of two positions that must be in one stage, together
+        /// with all positions between them.
         #[cfg_attr(test, schemars(with = "u32"))]
         first: usize,
-        /// Index of the position at the other end of this range; it may be lower than `first`.
+        /// Index in the layer order of the other of the two positions that must be in one stage; it
+        /// may be lower than `first`.
         #[cfg_attr(test, schemars(with = "u32"))]
         last: usize,
     },
@@ -222,8 +224,8 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // Constraints that were chosen for other positions may also forbid all cuts for which a
-    // constraint was chosen. Remove such a constraint, so that none of the result can be left out.
+    // The other constraints in `found` may together forbid every cut that one of them forbids.
+    // Remove this one, so that each remaining constraint forbids a cut that no other one forbids.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));

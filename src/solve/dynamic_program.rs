@@ -13,8 +13,9 @@ use super::objectives::Objective;
 use super::plan::Plan;
 use super::problem::CompiledStage;
 
-/// The maximum number of objectives that one pass compares: all objectives that are sums over
-/// stages, and one bottleneck (a maximum over stages).
+/// Maximum number of objectives that one pass (one run of the dynamic program over all positions)
+/// compares: the three objectives that are sums over stages, and one bottleneck (a maximum over
+/// stages).
 const MAX_OBJECTIVES: usize = 4;
 
 /// The values of one stage, or of several stages together, in each objective that a pass of the

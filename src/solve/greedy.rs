@@ -15,21 +15,21 @@ const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Whether every position is in a stage, and there are at most as many stages as allowed. If no
-    /// attempt (a number of first layers and a share of the tile memory) achieves this, all other
-    /// fields describe the last attempt.
+    /// Whether every position is in a stage, and there are at most as many stages as allowed. The
+    /// search makes one attempt for each pair of `min_layers` and `proportion`. If no attempt fits,
+    /// all fields describe the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
-    /// If the model does not fit, there may be more stages than allowed, or the stages may end
-    /// before the last layer (or be empty), because the next layers need more bytes than the share
-    /// `proportion` of the tile memory.
+    /// If `fits` is false, there may be more stages than the caller allowed. Or the stages end
+    /// before the last layer, because the next layers take more bytes than `proportion` of the tile
+    /// memory; the list is empty if this is so for the first layers.
     pub stages: Vec<Range<usize>>,
-    /// The share of the tile memory, from 0.5 to 1, that each stage may fill in the attempt that
-    /// made `stages`.
+    /// The share of the tile memory, from 0.5 to 1, up to which the search filled each of `stages`.
     pub proportion: f64,
-    /// The number of layers that each stage starts with in the attempt that made `stages`; a stage
-    /// starts with 1 layer if fewer are left.
+    /// The number of layers that the search put into each of `stages` at first, before it added
+    /// further layers as long as they fit. If fewer layers were left, it put 1 layer into the stage
+    /// at first.
     pub min_layers: usize,
 }
 

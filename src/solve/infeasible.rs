@@ -35,8 +35,9 @@ pub struct Refusal {
     /// This proof ignores pins and differences between the limits of IPUs, so it proves nothing for
     /// [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
-    /// For [`Cause::TooLarge`]: the constraints that keep the positions of the range over the limit
-    /// in one stage; empty if the range is a single position. Empty for all other causes.
+    /// For [`Cause::TooLarge`]: the constraints that keep a range of positions in one stage,
+    /// although the range is over the limit. Empty if this range is a single position, and for all
+    /// other causes.
     pub kept_together: Vec<Constraint>,
 }
 
@@ -128,20 +129,22 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
 
 /// A proof that a split needs at least some number of stages. It consists of required cuts, and of
 /// ranges of positions that are over the limit as one stage, so that each range needs a cut inside.
-/// No single cut is enough for two of these ranges or required cuts.
+/// These are all different cuts: no possible cut is inside two of the ranges, and no required cut
+/// is inside any of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The highest memory limit of any IPU, in bytes on one tile, which the ranges exceed.
+    /// The highest memory limit of any IPU, in bytes on one tile. Each of `ranges` takes more bytes
+    /// than that if it is one stage.
     pub limit: u64,
     /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
     /// order. Neighbouring ranges may share positions, but no possible cut is inside both.
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that a split needs at least: one for each of `ranges`, one for each
-    /// required cut in `cuts_before`, and one more, since n cuts make n + 1 stages. `None` if no
-    /// number of stages is enough; then `ranges` has only one range over the limit, inside which no
-    /// cut is possible, since it is a single position or constraints forbid every cut.
+    /// The number of stages that a split needs at least. Each of `ranges` needs a cut inside, each
+    /// of `cuts_before` is one more cut, and n cuts make n + 1 stages. `None` if no number of
+    /// stages is enough: then `ranges` has only one range, inside which no cut is possible, since
+    /// it is a single position or constraints forbid every cut.
     pub needed: Option<usize>,
 }
 

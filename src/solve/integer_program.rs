@@ -34,14 +34,17 @@ struct Node {
     start: usize,
 }
 
-/// A stage as an edge between two nodes. `from` is `None` if the stage contains the first position,
-/// `to` if it contains the last.
+/// A stage as an edge of the graph in which the integer program finds a path from the first
+/// position to the last. The edge leads from the node where the stage starts to the node where the
+/// next stage starts. `from` is `None` if the stage contains the first position, `to` if it
+/// contains the last.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the stage begins a split of the remaining positions that is as good as the best one
-    /// of the dynamic program. The edge then costs 0 in the integer program, otherwise 1.
+    /// Whether a split of the positions from the start of this stage on, which begins with this
+    /// stage, is as good as the best one of the dynamic program. In the integer program, the stage
+    /// then costs 0, otherwise 1.
     is_best: bool,
 }
 
@@ -80,14 +83,16 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position (In, layer or Out): whether the best split that must be kept has a stage
-    // that starts there. Its edge is added even beyond the maximum number of edges. `None` for
-    // positions where no stage may start.
+    // For each position (In, layer or Out): `None` if no stage may start there. Otherwise, whether
+    // a stage starts there in the one best split that the integer program must be able to find. The
+    // edges of this split are added even beyond the maximum number of edges.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If costs depend on the number of later stages, `left` is the exact number of stages left.
-        // So splits into `left` stages, fewer than `total`, also begin here, at position 0.
+        // A split into `left` stages begins at position 0. Usually only `left` = `total` is tried
+        // there, which includes splits into fewer stages. If costs depend on the number of later
+        // stages (and not on the IPU), `left` is the exact number of stages left, so each lower
+        // `left` is tried there, too.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -151,8 +156,8 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // A chosen edge is 1 and any other is 0, up to rounding. `Plan::new` checks that the chosen
-        // edges form a path.
+        // The variable of each edge (a stage that the split may have) is 1 if the edge is chosen
+        // and 0 otherwise, up to rounding. `Plan::new` checks that the chosen stages form a split.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);

@@ -1,18 +1,21 @@
 //! From costs of ranges to a plan: which layers are in which pipeline stage.
 //!
 //! [`Problem`] is the input: for every range of consecutive positions of the layer order, the bytes
-//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut at each
-//! boundary sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
+//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut between
+//! two positions sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
 //! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
 //! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!
 //! [`solve`] finds the best plan with a dynamic program (`dynamic_program`), and proves it with an
 //! integer program (`integer_program`). Both programs must agree: the integer program finds a plan
-//! with the same values, and no better plan. The integer program is solved several times. For each
-//! bottleneck (the highest value of any stage), it is solved for the sums that come before the
-//! bottleneck, and then with only the stages below the bottleneck, where no plan may be as good. In
-//! the end, it is solved for all sums. A disagreement is an [error](SolveError::Internal).
+//! with the same values, and no better plan. It is solved several times, because the value of a
+//! plan is a sum over stages in some objectives, and in others (bottlenecks) the highest value of
+//! any stage. For each bottleneck, the integer program first finds the lowest sums of the
+//! objectives before it. It is then solved with only the stages that have a lower value than the
+//! optimum of the bottleneck; these stages must form no plan with equally low sums. In the end, it
+//! finds the lowest sums of all objectives. A disagreement is an [error](SolveError::Internal). For
+//! [`Goal::Time`], another search (`fastest`) then finds the plan with the shortest step.
 //!
 //! Beside [`solve`], [`explain`] finds the reason why there is no plan, with a [`Certificate`] that
 //! can be checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is

@@ -98,8 +98,8 @@ impl Objective {
         }
     }
 
-    /// Returns whether the value of a plan is the highest value of its stages, rather than the sum
-    /// over its stages.
+    /// Returns whether the value of a plan in this objective is the highest value of any of its
+    /// stages, rather than the sum over its stages.
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)
     }

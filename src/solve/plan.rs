@@ -202,7 +202,8 @@ impl Solution {
     schemars(rename = "ProvenObjective")
 )]
 pub struct ObjectiveProof {
-    /// The objective whose optimum both programs computed, such as the peak.
+    /// The objective, such as the peak, whose optimum the integer program and the dynamic program
+    /// computed.
     pub objective: Objective,
     /// The optimum that the integer program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
@@ -214,11 +215,13 @@ pub struct ObjectiveProof {
     pub dynamic_program: u128,
 }
 
-/// Returns the constraints of `problem` that `plan` breaks, in the order of `problem`.
+/// Returns the constraints of `problem` that `plan` breaks, in the order of `problem`. If
+/// constraints contradict each other, the plan breaks some of them, which is not an error.
 ///
 /// # Errors
-/// If the problem contradicts itself, or the plan has another number of positions than the problem.
-/// Constraints that contradict each other are not an error: the plan breaks some of them.
+/// If the plan has another number of positions than the problem, or if `problem` is faulty: for
+/// example, a range takes fewer bytes than a part of it, or a constraint is about a position that
+/// does not exist.
 pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);

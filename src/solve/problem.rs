@@ -156,9 +156,9 @@ impl<'a> Problem<'a> {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the possible stages from position `start` to one of the positions `ends`: each
-    /// range in each profile, as long as the range is within the limits in any profile. In other
-    /// profiles, the range may be over the limits.
+    /// Iterates over the possible stages that start at position `start` and end at one of `ends`
+    /// (exclusive). If a range of positions is within the limits in at least one profile, yields it
+    /// as one stage for each profile, even for profiles in which it is over the limits.
     pub(super) fn stages(
         &self,
         start: usize,

@@ -61,7 +61,7 @@ impl Score {
 /// A random problem of splitting a model into stages, which owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The costs of the model in its only profile, with times made of `cycles`.
+    /// The costs of the model in its only profile; the times of stages are those of `cycles`.
     pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
     pub ipus: usize,
@@ -108,7 +108,8 @@ impl Case {
 /// values first, then by the cuts.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
-/// Returns the cuts of every split into at most as many stages as IPUs that obeys the constraints.
+/// Returns the cuts of every split that obeys the constraints and has at most as many stages as
+/// there are IPUs.
 pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs().layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
@@ -181,8 +182,8 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
 /// Generates the list of numbers from which a random model takes its bytes: few values (many ties),
 /// multiples of 4, nearly equal values, sizes of tiles, and values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
-    // Each tuple describes a list of numbers: the first number, the distance between neighbouring
-    // numbers, and how many numbers there are.
+    // Each tuple stands for a list of possible byte counts: the first number, the distance between
+    // neighbouring numbers, and how many numbers there are.
     prop_oneof![
         Just((0, 1, 3)),
         Just((0, 4, 200)),
@@ -258,7 +259,7 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let small_or_large = |large: u64| prop_oneof![0..3_u64, 0..large];
     let cuts = vec(small_or_large(1 << 60), layers);
     let cycles = vec(small_or_large(u64::MAX), layers);
-    // Leave out the goal of the shortest step, which the tests of `fastest` cover.
+    // Do not draw [`Goal::Time`] (the shortest step): the tests of `fastest` cover this goal.
     let goal = proptest::sample::select(&Goal::value_variants()[..4]);
     let limits = vec(0..40_usize, (layers / 2).max(5));
     let ipus = 1..=(layers / 2).max(5);
@@ -286,9 +287,9 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns one memory limit for each entry of `places`, so that some ranges just fit: entry p
-/// stands for the bytes that are p twentieths from the start of the sorted list of the bytes of all
-/// ranges. From 20 twentieths on, there is no limit.
+/// Returns one memory limit for each number in `places`, so that some ranges just fit. A number p
+/// from 0 to 19 selects the entry at p/20 of the length of the sorted list of the bytes of all
+/// ranges. From 20 on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();

@@ -31,10 +31,10 @@ pub struct StepOptions {
     /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
     /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in a micro-batch as `micro_batches` counts them, if it may differ from the
-    /// number in the profile's micro-batch (`micro_batch`). Then the number of micro-batches in a
-    /// step is converted, so that the number of samples in a step stays the same. `None` if the two
-    /// are equal.
+    /// Number of samples in each of the `micro_batches` micro-batches, if the profile's micro-batch
+    /// may have another number of samples (`micro_batch`). Then the number of micro-batches in a
+    /// step is converted, so that the number of samples in a step stays the same. `None` if
+    /// `micro_batches` counts micro-batches of the profile's size.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -92,8 +92,8 @@ pub struct StageTimes {
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
     /// before position `i`, so that the sums of any stage are a difference of two entries.
     before: Vec<Sums>,
-    /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU, otherwise
-    /// `None`. In `before`, these cycles are then part of position 0.
+    /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU. The sums
+    /// in `before` also have these cycles, as part of position 0. `None` if Out does not run there.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
@@ -132,13 +132,14 @@ pub struct PositionCycles {
     /// because its backward pass needs its forward pass again. A stage of frozen layers only does
     /// not recompute.
     pub recomputes: Vec<bool>,
-    /// Numbers besides these cycles from which the time of a whole step follows; `null` if they
-    /// would not suffice, because Out (the operations after the last layer) runs on the first IPU
-    /// or optimizer state is streamed.
+    /// Further numbers, besides the cycles by position, from which the time of a whole step
+    /// follows; `null` if they would not suffice, because Out (the operations after the last layer)
+    /// runs on the first IPU or optimizer state is streamed.
     pub step: Option<StepNumbers>,
     /// Whether Out (the operations after the last layer) runs on the first IPU, so that the first
-    /// position includes its cycles. In a pipeline of several stages, Out is then a separate stage,
-    /// the last one, so `recomputed_last` applies to no other stage.
+    /// position includes its cycles. If a split has several stages, Out is then one more stage of
+    /// the pipeline, after all stages of the split. So `recomputed_last` only applies to a split
+    /// into a single stage.
     pub is_out_first: bool,
 }
 
@@ -262,8 +263,8 @@ impl StageTimes {
         self.clock_hertz
     }
 
-    /// Returns the passes that every stage runs for each micro-batch: 1 for only the forward pass, 3
-    /// for the forward and the backward pass.
+    /// Returns the set of passes that every stage runs for each micro-batch, as a sum of bits: 1
+    /// for the forward pass, and in training 2 for the backward pass.
     pub(crate) fn all_passes(&self) -> usize {
         if self.is_training { 3 } else { 1 }
     }
@@ -399,9 +400,9 @@ impl StageTimes {
     }
 
     /// Returns the forward cycles of the positions `range` (In, layers, Out) that run again if each
-    /// layer is recomputed: the cycles of positions with a backward pass, which needs their forward
-    /// pass again, and the cycles of In (the operations before the first layer) if In runs again
-    /// together with the first layer. Out (the operations after the last layer) never runs again.
+    /// layer is recomputed. A position with a backward pass runs forward again, because the
+    /// backward pass needs its results. In (the operations before the first layer) also runs again
+    /// if the first layer does. Out (the operations after the last layer) never runs again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
         // In (the operations before the first layer) may have no backward pass. It is then

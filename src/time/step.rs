@@ -21,7 +21,8 @@ pub struct StepTime {
     /// Cycles by which one more micro-batch lengthens the step while every stage has work.
     pub steady: u128,
     /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
-    /// step, minus `steady` for each micro-batch.
+    /// step (intervals in which each IPU works on its passes), minus `steady` cycles for each
+    /// micro-batch.
     pub ramps: u128,
     /// Cycles of the copies between stages in the whole step. `None` if anything is copied but the
     /// clock frequency is unknown, which is needed to convert the time of copies to cycles;
@@ -104,9 +105,9 @@ impl Rate {
 
 impl Slots {
     /// Returns the cycles of all slots of a step, without the copies at the end of each slot;
-    /// `None` if the sum overflows. In a slot, each IPU runs the active passes of its stages.
-    /// `stages` has one entry per stage: the index of its IPU (below the number of stages), and its
-    /// cycles.
+    /// `None` if the sum overflows. In a slot (an interval of the step), each IPU runs the forward
+    /// and backward passes of its stages that the slot's kind states. `stages` has one entry per
+    /// stage: the index of its IPU (below the number of stages), and its cycles.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -255,13 +256,14 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Adds the copies of the stage with the index `number` to `bytes`, the most bytes that any IPU
-    /// sends or receives in a slot: first in slots (intervals of the step) with an even index, then
-    /// in slots with an odd index. The two differ if a micro-batch enters every second slot, since
-    /// a stage then exchanges data only in even or only in odd slots. If only one stage works at a
-    /// time, the first item is the sum over all stages instead. The stages before and after this
-    /// stage may take their times from any profile in `previous` and `next`; the profile in which
-    /// they send the fewest bytes counts.
+    /// Computes the most bytes that any IPU sends or receives in the copies at the end of a slot
+    /// (an interval of the step): first for slots with an even index, then for slots with an odd
+    /// index. `bytes` has these two numbers for the stages considered so far; the result also
+    /// includes the copies of `stage`, the stage with the index `number`. The two numbers differ if
+    /// a micro-batch enters every second slot, since a stage then exchanges data only in even or
+    /// only in odd slots. If only one stage works at a time, the first number is the sum over all
+    /// stages instead. The stage before may have any of the times `previous` (one per profile), the
+    /// stage after any of `next`; the fewest bytes that such a stage sends to this one count.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -372,12 +374,14 @@ impl StageTimes {
 /// take the same time. A slot is an interval in which each stage runs at most one forward and one
 /// backward pass. Slots of one kind need not be consecutive.
 pub(crate) struct SlotKind {
-    /// The number of slots in the step in which each stage runs exactly the passes that `forward`
-    /// and `backward` state.
+    /// The number of slots (intervals of the step) of this kind: in them, each stage runs exactly
+    /// the passes that `forward` and `backward` state.
     pub count: u64,
-    /// One entry per stage: whether it runs a forward pass in each of the `count` slots.
+    /// One entry per stage: whether the stage runs a forward pass in each slot (an interval of the
+    /// step) of this kind.
     pub forward: Vec<bool>,
-    /// One entry per stage: whether it runs a backward pass in each of the `count` slots.
+    /// One entry per stage: whether the stage runs a backward pass in each slot (an interval of the
+    /// step) of this kind.
     pub backward: Vec<bool>,
 }
 
@@ -385,16 +389,17 @@ pub(crate) struct Slots {
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on one micro-batch in one slot: the index of the stage that runs its
-/// forward pass, and the index of the stage that runs its backward pass. `None` if no stage runs
-/// the pass.
+/// The stages that work on one micro-batch in one slot (an interval of the step): the index of the
+/// stage that runs the forward pass of the micro-batch, and the index of the stage that runs its
+/// backward pass. `None` if no stage runs the pass in this slot.
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages, by
-    /// kind. In a slot, each stage runs at most one forward and one backward pass. If
-    /// `micro_batches` is `None`, returns the slots that one more micro-batch adds to a step while
-    /// all stages have work.
+    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages. In a
+    /// slot, each stage runs at most one forward and one backward pass; slots in which the same
+    /// stages run the same passes are counted as one kind ([`SlotKind`]). If `micro_batches` is
+    /// `None`, returns the slots that one more micro-batch adds to a step while all stages have
+    /// work.
     pub fn new(order: Order, stages: usize, micro_batches: Option<u64>) -> Self {
         let passes = passes(order, stages);
         let count = passes.len() as u64;
@@ -402,9 +407,9 @@ impl Slots {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
             (Some(every), None) => {
-                // In slot `full`, the first micro-batch reaches its last pass, so from this slot on
-                // all passes have begun. No pass ever ends, since the number of micro-batches is
-                // unbounded here.
+                // In slot `full`, the first micro-batch runs the last of its passes, so the
+                // pipeline is full. It stays full, since the number of micro-batches is unbounded
+                // here.
                 let full = count.saturating_sub(1);
                 (full..full + every).map(|slot| (slot, 1)).collect()
             }
@@ -417,9 +422,9 @@ impl Slots {
                 forward: vec![false; stages],
                 backward: vec![false; stages],
             };
-            // Pass k of micro-batch n runs in slot k + n * every. So only passes whose index k has
-            // the same remainder modulo `every` as the slot may run in it, each on another
-            // micro-batch, if there is such a micro-batch.
+            // Pass k of micro-batch n runs in slot k + n * `every`, since a micro-batch enters
+            // every `every` slots. So pass k runs in this slot only if the slot's index minus k is
+            // a multiple of `every`, n * `every`, and if there is a micro-batch n.
             let active = passes
                 .iter()
                 .enumerate()
@@ -445,9 +450,9 @@ impl Slots {
     }
 }
 
-/// Returns the passes of one micro-batch through `stages` stages, in order. Each slot that the
-/// micro-batch takes has one entry: the stage that runs forward in this slot, and the stage that
-/// runs backward.
+/// Returns the passes of one micro-batch through `stages` stages, in order. There is one entry for
+/// each slot (interval of the step) that the micro-batch takes: the stage that runs forward in this
+/// slot, and the stage that runs backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
     let mut backward = (0..stages).rev().map(Some);
@@ -460,19 +465,19 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     passes
 }
 
-/// Returns slots of a step as pairs: the index of a slot, and the number of slots in which the same
-/// stages run the same passes, of which only this one is returned. In a slot, each stage runs at
-/// most one forward and one backward pass. `passes` is the number of passes of a micro-batch, and
-/// one micro-batch enters every `every` slots. Only slots in the middle of the step, where all
-/// passes have begun and none has ended, have the same passes as other slots.
+/// Returns slots of a step, in each of which every stage runs at most one forward and one backward
+/// pass. Of slots in the middle of the step, where all passes have begun and none has ended, only
+/// the first of those with the same passes is returned. An entry has the index of a slot, and the
+/// number of slots for which it stands. `passes` is the number of passes of a micro-batch, and one
+/// micro-batch enters every `every` slots.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // In slot `from` the first micro-batch reaches its last pass, so from then on all passes have
-    // begun. Slot `to` comes right after the first pass of the last micro-batch, so from then on
-    // this pass has ended.
+    // From slot `from` on, in which the first micro-batch runs its last pass, the pipeline is full.
+    // Until the slot before `to`, in which the last micro-batch runs its first pass, micro-batches
+    // enter; then the pipeline drains.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

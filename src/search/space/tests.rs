@@ -430,8 +430,8 @@ fn a_space_finds_what_trying_all_splits_finds() {
             mixed += usize::from(is_mixed);
             check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
-            // Search again on fewer IPUs, since requests that differ only in this number share the
-            // costs of ranges.
+            // Search again on fewer and fewer IPUs. These searches reuse the costs of ranges that
+            // were computed for more IPUs, and must find the best splits with them, too.
             while let IpuCount::Exactly(ipus) = request.ipus {
                 let fewer = ipus - 1;
                 let of_replica = fewer / request.options.replicas() as usize;

@@ -1,51 +1,62 @@
-//! The first stages of a split, with everything that the step time of the whole split depends on.
+//! Beginnings of splits (their first stages), with everything from them that the step time of a
+//! whole split depends on, and the addition of one stage to a beginning.
 
 use super::bounds::{RestActivity, RestBounds};
 use crate::solve::problem::CompiledStage;
 use crate::time::{Passes, SlotKind, Slots, StageTimes, narrow};
 use std::collections::BTreeMap;
 
-/// Maximum number of beginnings of splits with which another one is compared. It bounds the time;
-/// a beginning that is not compared is kept.
+/// Maximum number of other beginnings of splits with which a beginning is compared, to bound the
+/// time. If none of these is at least as good, the beginning is kept.
 const MAX_COMPARED: usize = 64;
 
-/// The first stages of a split (none of them by default), and what they cost.
+/// A beginning of a split: its first stages (none by default), and what they cost.
 #[derive(Default)]
 pub(super) struct Beginning {
-    /// End (exclusive) and profile of the first stage, on which copies depend that Out sends to it.
+    /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. Only
+    /// beginnings with equal first stages are compared, because Out (the operations after the last
+    /// layer) may run on the first IPU. The copies between Out and the first stage then depend on
+    /// the profiles of both.
     pub first: (usize, usize),
-    /// The last of the stages; empty and at position 0 if there is no stage yet.
+    /// The last stage of this beginning. If the beginning has no stages: an empty stage at position
+    /// 0, so that the next stage starts there.
     pub last: CompiledStage,
-    /// Index of the beginning without the last stage, among all beginnings with one stage fewer.
+    /// Index of the beginning to which the stage `last` was added, among all beginnings with one
+    /// stage fewer.
     pub previous: usize,
-    /// The place of these stages among all beginnings with as many stages, those with earlier cuts
-    /// first.
+    /// Rank of the cuts of this beginning among all beginnings with as many stages: the one with the
+    /// earliest cuts has rank 0.
     pub rank: usize,
-    /// A lower bound on the cycles of the step of every split that begins with these stages.
+    /// Lower bound on the cycles of the step of every split with this beginning.
     pub at_least: u128,
-    /// Cycles of the slots in which no later stage has work.
+    /// Cycles of all slots (intervals of the step) in which no stage after this beginning has work.
     pub closed: u128,
-    /// For each open term of the level ([`Level`]): the cycles of the busiest IPU, or the lower
-    /// bound on later stages if it is higher.
+    /// One entry per open term (equally long slots in which later stages still have work; see
+    /// [`Level`]): a lower bound on the cycles of a slot. It is the maximum of the cycles of the
+    /// busiest IPU with stages of this beginning, and of the lower bound for later stages.
     pub busiest: Vec<u64>,
-    /// By profile of the stage after these stages: the most bytes that an IPU sends or receives at
-    /// the end of slots with an even index, and of slots with an odd index.
+    /// One entry per profile that the next stage may have: the most bytes that any IPU sends or
+    /// receives for the stages of this beginning in a slot (an interval of the step), as
+    /// [`StageTimes::with_copies`] returns them: first for slots with an even index, then with an
+    /// odd index.
     pub sent: Vec<[u128; 2]>,
-    /// Bytes that the last stage sends to the stage after it for one micro-batch.
+    /// Bytes that the last stage of this beginning sends to the next stage for one micro-batch.
     pub sends: u128,
-    /// Cycles of the weight update: of the longest one if stages update side by side, otherwise of
-    /// all stages.
+    /// Cycles of the weight updates of these stages: of the longest one if all IPUs update at the
+    /// same time, otherwise of all together.
     pub update: u128,
-    /// Bytes on the fullest tile of any of the stages.
+    /// Bytes on the fullest tile of any stage of this beginning.
     pub peak: u64,
 }
 
 impl Beginning {
-    /// Returns whether every way to complete `other` is no better than the same way to complete
-    /// `self`. Both must end at the same position.
+    /// Returns whether this beginning is at least as good as `other`: whichever stages follow, a
+    /// split with this beginning is no worse than one with `other`. Both beginnings must end at the
+    /// same position.
     fn beats(&self, other: &Self) -> bool {
-        // With fewer cycles in closed slots, the step is shorter. Otherwise steps may be equally
-        // long; then the lower peak decides, and after it the earlier cuts.
+        // With fewer cycles in closed slots (in which no later stage has work), the whole step is
+        // shorter. Otherwise two steps may be equally long: then the lower peak decides, and if the
+        // peaks are equal, too, the earlier cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -59,8 +70,9 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
     some.iter().zip(others).all(|(one, other)| one <= other)
 }
 
-/// Returns `extended`, which extend the beginnings `before` by one stage, without those that
-/// another one beats, in the order of their bounds.
+/// Returns the beginnings `extended`, each of which adds one stage to one of the beginnings
+/// `before`, without those for which another one is at least as good ([`Beginning::beats`]). The
+/// result is in the order of the lower bounds on the step.
 pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning]) -> Vec<Beginning> {
     let place = |one: &Beginning| (one.last.positions.end, one.first);
     extended.sort_by_cached_key(|one| (before[one.previous].rank, one.last.positions.end));
@@ -85,38 +97,47 @@ pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning])
     kept
 }
 
-/// The addition of one stage to all beginnings of splits into a fixed number of stages. Slots in
-/// which all placed stages run the same passes, and the later stages the same as far as bounds tell
-/// them apart, take equally long and are one term.
+/// One level of the search: the addition of one stage to all beginnings (first stages) of splits
+/// into a fixed number of stages. The slots of a step (intervals in which each IPU works on the
+/// passes of its stage) are grouped into *terms*. In all slots of a term, each stage up to the
+/// added one runs the same passes, and so do the later stages, as far as lower bounds tell slots
+/// apart. A term is open if later stages have work in its slots, otherwise it is closed.
 pub(super) struct Level {
-    /// Index of the stage that is added.
+    /// Index of the stage that this level adds to beginnings of splits.
     pub stage: usize,
-    /// Number of slots of a step.
+    /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
-    /// The terms with their numbers of slots, open ones first.
+    /// The terms of this level (groups of equally long slots), each with its number of slots. The
+    /// open terms, in whose slots later stages have work, come first.
     terms: Vec<(Term, u64)>,
-    /// Number of open terms.
+    /// Number of open terms (groups of slots in which later stages have work) in `terms`.
     open: usize,
 }
 
-/// What the slots of a term have in common.
+/// A term: a group of slots of a step that are equally long as far as the search can tell
+/// ([`Level`]). The fields state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
-    /// Whether no later stage has work in these slots. Otherwise the term is open.
+    /// Whether no stage after the added one has work in the slots of this term. If one has, the
+    /// term is open.
     is_closed: bool,
-    /// Index of the open term to which these slots belong in the level before.
+    /// Index of the term that has the slots of this term in the level before, in which one stage
+    /// fewer is placed. That term is open. The index is 0 in the first level.
     from: usize,
-    /// The passes that the added stage runs, as an index into [`NextStage::active`].
+    /// The passes that the stage added by this level runs in each slot of the term, as an index
+    /// into [`NextStage::active`].
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the term of slots of the kind `kind` at the addition of the stage with index `stage`
-    /// to a split into `stages` stages, if they belong to the term `from` in the level before.
+    /// Returns the term that has the slots of the kind `kind` (in which the same stages run the
+    /// same passes) when the stage with index `stage` is added to a split into `stages` stages.
+    /// `from` is the index of the term that has these slots in the level before, with one stage
+    /// fewer.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // Out has an entry of its own if it runs on the first IPU.
+            // `active` has one entry per stage and, if Out runs on the first IPU, one more for Out.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -132,7 +153,8 @@ impl Term {
 }
 
 impl Level {
-    /// Returns the levels of a split into `stages` stages, the one for stage 0 first.
+    /// Returns one level for each stage that is added to a split into `stages` stages, the level of
+    /// stage 0 first.
     pub fn of_all(times: &StageTimes, stages: usize) -> Vec<Self> {
         let (depth, micro_batches) = (times.pipeline_depth(stages), times.micro_batches(stages));
         let slots = Slots::new(times.order(), depth, Some(micro_batches));
@@ -160,15 +182,18 @@ impl Level {
         (0..stages).map(level).collect()
     }
 
-    /// Iterates over the cycles of the busiest IPU by open term, after `next` was added to a
-    /// beginning with the cycles `before` by open term.
+    /// Computes [`Beginning::busiest`] (by open term: a lower bound on the cycles of a slot) after
+    /// the stage `next` was added to a beginning of a split. `before` is `busiest` of that
+    /// beginning.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
         let open = self.terms[..self.open].iter();
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
-    /// Returns the sums of the cycles of the slots of open terms and of closed terms, after `next`
-    /// was added to a beginning with the cycles `before` by open term.
+    /// Returns two sums of cycles over slots, after the stage `next` was added to a beginning of a
+    /// split: first over the slots of this level in which later stages have work (open terms), then
+    /// over those in which none has (closed terms). `before` is [`Beginning::busiest`] of that
+    /// beginning. The first sum is a lower bound.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
         let (open, closed) = self.terms.split_at(self.open);
         [open, closed].map(|terms| {
@@ -180,22 +205,24 @@ impl Level {
     }
 }
 
-/// A stage that may follow a beginning of a split, with its costs.
+/// A stage that may follow a beginning of a split (its first stages), with its costs.
 pub(super) struct NextStage {
     pub stage: CompiledStage,
-    /// Bytes on its fullest tile.
+    /// Bytes on the fullest tile of this stage.
     pub peak: u64,
-    /// Lower bounds on the cycles of the stages after it.
+    /// Lower bounds on the cycles of the stages that come after this one.
     pub rest: RestBounds,
-    /// Its cycles in a slot, for each set of passes: forward 1, backward 2, and of Out, if it runs
-    /// on the same IPU, forward 4 and backward 8.
+    /// Cycles that the IPU of this stage takes in a slot (an interval of the step), for each set of
+    /// passes in that slot. The index is a sum of bits: 1 for the forward and 2 for the backward
+    /// pass of the stage; 4 and 8 for those of Out, if Out runs on the same IPU.
     pub active: [u64; 16],
-    /// Cycles of its weight update.
+    /// Cycles of the weight update of this stage and, if it runs on the same IPU, of Out.
     pub update: u128,
 }
 
 impl NextStage {
-    /// Returns [`NextStage::active`] of a stage that takes the cycles `own`, and `out` for Out.
+    /// Returns [`NextStage::active`] (cycles in a slot, by set of passes) of a stage with the
+    /// cycles `own`. `out` has the cycles of Out on the same IPU (0 if it runs on another one).
     pub fn active(own: Passes, out: Passes) -> [u64; 16] {
         std::array::from_fn(|passes| {
             let has = |bit: usize| passes & bit > 0;
@@ -203,8 +230,10 @@ impl NextStage {
         })
     }
 
-    /// Returns the cycles of the busiest IPU in a slot of `term`, or the lower bound on later
-    /// stages if it is higher.
+    /// Returns a lower bound on the cycles of a slot of `term` (a group of equally long slots)
+    /// after this stage was added to a beginning of a split: the maximum of the bound in `before`
+    /// ([`Beginning::busiest`] of that beginning), of the cycles of this stage, and of the lower
+    /// bound for later stages.
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         let own = self.active[term.passes].max(self.rest.of(term.rest));

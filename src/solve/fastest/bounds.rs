@@ -1,5 +1,5 @@
-//! Lower bounds on the cycles of the last stages of a split, with which the search for the fastest
-//! split gives up a beginning of a split early.
+//! Lower bounds on the cycles of the last stages of a split. With them, the search for the fastest
+//! split can give up a beginning (the first stages) of a split before the last stages are placed.
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::solve::problem::CompiledStage;
@@ -7,11 +7,12 @@ use crate::time::{SlotKind, narrow};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), for
-/// each set of passes that it may run there: none, forward, backward (with recomputation), or both.
+/// Cycles of a stage in a slot (an interval in which each IPU works on the passes of its stage),
+/// for each set of passes that the stage may run in the slot: none, forward, backward (with
+/// recomputation), or both.
 type CyclesByPasses = [u64; 4];
 
-/// Lower bounds on the cycles of the last stages of splits, for one total number of stages.
+/// Lower bounds on the cycles of the last stages of all splits into `stages` stages.
 pub(super) struct Bounds {
     pub stages: usize,
     /// The lower bounds on the cycles of the last stages, by the number of these stages. Several
@@ -20,8 +21,8 @@ pub(super) struct Bounds {
 }
 
 /// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
-/// (from 0) and the position where the first of them starts; `None` if so many stages cannot cover
-/// all positions from there on.
+/// (from 0) and the position where the first of them starts; `None` if this number of stages cannot
+/// cover all positions from there on.
 type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
@@ -30,13 +31,15 @@ pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
     busiest: CyclesByPasses,
-    /// For each set of passes (forward, backward): a lower bound on the cycles of the earliest of
-    /// the last stages (the one that the search places next), if it runs the passes of the set.
+    /// For each set of passes (forward, backward): a lower bound on the cycles of the first of the
+    /// last stages of a split, the one that the search places next, in a slot (an interval of the
+    /// step) in which this stage runs the passes of the set.
     first: CyclesByPasses,
 }
 
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
-/// If it matters which IPU runs a stage, they only hold for splits into exactly `stages` stages.
+/// If it matters which IPU runs a stage, the bounds only hold for splits into exactly `stages`
+/// stages.
 fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
@@ -67,23 +70,25 @@ impl Bounds {
     }
 
     /// Returns the lower bounds on the cycles of the stages from index `stage` on, if the first of
-    /// them starts at position `start`; `None` if these stages cannot cover all positions within
-    /// limits and constraints.
+    /// them starts at position `start`; `None` if these stages cannot cover all positions from
+    /// `start` on within limits and constraints.
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         *self.rests[self.stages - stage].get(start)?
     }
 }
 
 /// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
-/// is an interval of a step in which each IPU works on a pass of its stage; slots in which the same
-/// stages run the same passes are of one kind.
+/// is an interval of a step in which each IPU works on the passes of its stage; slots in which the
+/// same stages run the same passes are of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RestActivity {
-    /// The passes that every one of the last stages runs in such a slot, as an index into
-    /// [`CyclesByPasses`].
+    /// The passes that all of the last stages of a split run in slots (intervals of the step) of
+    /// this kind, as an index into [`CyclesByPasses`]. A pass that only some of them run is left
+    /// out.
     busiest: usize,
-    /// The passes that the earliest of the last stages (the one that the search places next) runs
-    /// in such a slot, as an index into [`CyclesByPasses`].
+    /// The passes that the first of the last stages of a split (the one that the search places
+    /// next) runs in slots (intervals of the step) of this kind, as an index into
+    /// [`CyclesByPasses`].
     first: usize,
 }
 
@@ -102,10 +107,10 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Computes lower bounds on the cycles of the stages from index `number` on, of a split into
-    /// `stages` stages, if the first of them starts at position `start`. `later` has the bounds for
-    /// one stage fewer, by the position where the first of them starts. Returns `None` if the
-    /// stages cannot cover all positions.
+    /// Computes lower bounds on the cycles of the last stages of a split into `stages` stages: of
+    /// the stage with the index `number`, which starts at position `start`, and of all later
+    /// stages. `later` has the bounds of only the later stages, by the position where the first of
+    /// these starts. Returns `None` if the stages cannot cover all positions from `start` on.
     fn new(
         checked: &CheckedProblem<'_>,
         number: usize,
@@ -138,14 +143,14 @@ impl RestBounds {
         found
     }
 
-    /// Returns a lower bound on the cycles of the busiest of the last stages, in a slot in which
-    /// these stages run the passes `work`.
+    /// Returns a lower bound on the cycles of a slot (an interval in which each IPU works on the
+    /// passes of its stage) in which the last stages of a split run the passes `work`.
     pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
     }
 
-    /// Returns a lower bound on the cycles of the slowest of the last stages, which run the passes
-    /// with the index `passes` (see [`CyclesByPasses`]).
+    /// Returns a lower bound on the cycles of the slowest of the last stages of a split, if each of
+    /// these stages runs the set of passes with the index `passes` in [`CyclesByPasses`].
     pub fn slowest(&self, passes: usize) -> u64 {
         self.busiest[passes]
     }

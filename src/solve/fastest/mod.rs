@@ -1,17 +1,20 @@
 //! Finds the split with the shortest step of the pipeline (docs/model.md, "Time").
 //!
-//! A step consists of slots, and a slot takes as long as the busiest IPU in it. In the middle of a
-//! step the slowest stage is the busiest; while the pipeline fills and drains, the order of the
-//! stages matters, so the split with the fastest slowest stage often does not have the shortest
-//! step. For each number of stages, this search places stages from the first to the last, and
-//! extends all beginnings of splits by one stage at a time. It gives up a beginning for one of two
-//! reasons:
+//! A step consists of slots (intervals in which each IPU works on the passes of its stage), and a
+//! slot takes as long as its busiest IPU. In the middle of a step, the slowest stage is the
+//! busiest. While the pipeline fills and drains, only some stages have work, so the order of the
+//! stages matters. Hence the split whose slowest stage takes the least time often does not have the
+//! shortest step.
 //!
-//! * No split that begins so can have a shorter step than the best split found so far. The proof
-//!   is a lower bound on each slot: the slot takes at least as long as the busiest placed stage,
-//!   and at least as long as the lower bound on the stages that are not placed yet.
-//! * Another beginning ends at the same position and is no slower in any slot, so that every way to
-//!   go on from there is no worse after the other beginning.
+//! For each number of stages, this search places stages from the first to the last. The stages
+//! placed so far are a *beginning* of a split. The search extends all beginnings by one stage at a
+//! time, and gives up a beginning for one of two reasons:
+//!
+//! * No split with this beginning can have a shorter step than the best split found so far. This is
+//!   proven by a lower bound on each slot: the slot takes at least as long as the busiest placed
+//!   stage, and at least as long as the lower bound on the stages that are not placed yet.
+//! * Another beginning ends at the same position, and takes no more time for slots, copies and
+//!   weight updates. So whichever stages follow, the split with the other beginning is no worse.
 
 mod beginning;
 mod bounds;
@@ -25,14 +28,15 @@ use beginning::{Beginning, Level, NextStage, without_beaten};
 use bounds::Bounds;
 use std::collections::BTreeMap;
 
-/// Maximum number of stages that a search tries to add to beginnings of splits, which takes some
-/// tenths of a second.
+/// Maximum number of times that the search adds a stage to a beginning of a split (its first
+/// stages), over all numbers of stages. So many additions take some tenths of a second.
 pub(super) const MAX_TRIES: u64 = 100_000;
-/// Divisor of [`MAX_TRIES`] for a first search in each number of stages, which finds a fast split
-/// soon. With this split, the second search can give up more beginnings of splits.
+/// For each number of stages, a first search makes at most [`MAX_TRIES`] divided by this number
+/// additions of a stage, to find a fast split soon. Compared with that split, the second search can
+/// prove that more beginnings of splits (their first stages) are too slow.
 const FIRST_SEARCH: u64 = 50;
-/// With more stages than this number, there are too many splits to try. The search then only tries
-/// splits into fewer stages.
+/// Maximum number of stages of the splits that the search tries, since there are too many splits
+/// into more stages. If more stages are allowed, the search calls no split the fastest.
 const MAX_STAGES: usize = 64;
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
@@ -43,8 +47,8 @@ struct TimedSplit {
 }
 
 impl TimedSplit {
-    /// Computes the time of the split into `stages`; `None` if the split is over a limit or breaks
-    /// a constraint, or if a profile has no cycle counts.
+    /// Makes the split into `stages`, with the time of its step; `None` if the split is over a
+    /// limit or breaks a constraint, or if a profile has no cycle counts.
     fn new(
         checked: &CheckedProblem<'_>,
         stages: impl IntoIterator<Item = CompiledStage>,
@@ -64,8 +68,9 @@ impl TimedSplit {
         self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
-    /// Returns whether a split into `stages` stages with a peak of `peak` bytes may be better, if
-    /// its step takes at least `rate`.
+    /// Returns whether a split may be better than this one if it has `stages` stages, takes at
+    /// least `peak` bytes on its fullest tile, and takes at least the time `rate` (the cycles of a
+    /// step per micro-batch).
     fn may_lose_to(&self, rate: Rate, stages: usize, peak: u64) -> bool {
         let by_size = (stages, peak).cmp(&(self.score.stages, self.score.peak));
         rate.compare(self.rate).then(by_size).is_lt()
@@ -73,9 +78,9 @@ impl TimedSplit {
 }
 
 /// Finds the split, into any number of stages, with the shortest step per micro-batch. The search
-/// begins with the split `start` and tries to add at most `max_tries` stages to beginnings of splits,
-/// besides those of a short first search; if these are too few, [`Solution::is_shortest`] tells that
-/// a faster split may exist. Returns `None` without cycle counts.
+/// begins with the split `start`, and adds a stage to a beginning of a split (its first stages) at
+/// most `max_tries` times, besides short first searches. [`Solution::is_shortest`] is false if the
+/// search cannot rule out a faster split. Returns `None` without cycle counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -111,15 +116,15 @@ pub(super) fn fastest(
 /// other, beginning with stage 0.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    /// One entry per profile: the cycles of stages when they are compiled as in this profile.
+    /// One entry per profile: the cycles of stages that are compiled as in this profile.
     times: &'a [&'a StageTimes],
     stages: usize,
-    /// A lower bound on the cycles of the weight updates of all stages if they run one after the
-    /// other; 0 if they run side by side.
+    /// Lower bound on the cycles of the weight updates of all stages in a step, if one IPU updates
+    /// after the other; 0 if all IPUs update at the same time.
     update: u128,
     bounds: Bounds,
-    /// A lower bound on the step time, per micro-batch, of every split into this number of stages:
-    /// the slowest stage runs its passes on each micro-batch.
+    /// Lower bound on the step time, per micro-batch, of every split into `stages` stages: the
+    /// cycles that its slowest stage takes for all micro-batches.
     at_least: Rate,
 }
 
@@ -149,10 +154,11 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Tries all splits into this number of stages that may be better than `best`, which a better
-    /// split replaces. `left` is the number of stages that may still be added to beginnings of
-    /// splits; if it does not suffice, the search gives up the beginnings with the highest bounds,
-    /// and returns a lower bound on the step time, per micro-batch, of the splits not tried.
+    /// Tries all splits into `self.stages` stages that may be better than `best`, and replaces
+    /// `best` by each better split. `left` is the number of times that a stage may still be added
+    /// to a beginning of a split (its first stages). If this does not suffice, the search gives up
+    /// the beginnings with the highest lower bounds. It then returns a lower bound on the step
+    /// time, per micro-batch, of the splits that it did not try.
     fn run(&self, best: &mut TimedSplit, left: &mut u64) -> Option<Rate> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
@@ -197,9 +203,11 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Extends each of `beginnings`, in the order of their bounds, by each stage with which the
-    /// split may be better than `best`. `left` is the number of stages that may still be added. If
-    /// it does not suffice, also returns a lower bound on the step time of the splits left out.
+    /// Extends `beginnings` (the first stages of splits), in the order of their lower bounds, by
+    /// each next stage with which the split may be better than `best`. `left` is the number of
+    /// times that a stage may still be added. If it does not suffice, some beginnings are not
+    /// extended; then also returns a lower bound on the step time, per micro-batch, of all splits
+    /// with these beginnings.
     fn extended(
         &self,
         beginnings: &[Beginning],
@@ -226,7 +234,8 @@ impl<'a> StageSearch<'a> {
         (found, None)
     }
 
-    /// Returns the stages that may begin at position `start`, with their costs.
+    /// Returns the stages that may follow a beginning of a split that ends at position `start`,
+    /// with their costs. Leaves out stages that are too slow for a better split than `best`.
     fn next_stages(&self, level: &Level, start: usize, best: &TimedSplit) -> Vec<NextStage> {
         let layers = self.checked.layers();
         // Leave at least one position (In, a layer or Out) for each later stage.
@@ -260,8 +269,9 @@ impl<'a> StageSearch<'a> {
         next.collect()
     }
 
-    /// Places `next` after `beginning`, the one with the given index among those with one stage
-    /// fewer. Returns `None` if no split that begins so can be better than `best`.
+    /// Adds the stage `next` to `beginning` (the first stages of a split), which has the index
+    /// `index` among all beginnings with as many stages. Returns `None` if no split with the longer
+    /// beginning can be better than `best`.
     fn extend(
         &self,
         level: &Level,
@@ -305,7 +315,9 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Iterates over [`Beginning::sent`] of `beginning` with the stage `next` after it.
+    /// Iterates over the profiles that the stage after `next` may have. For each, computes the most
+    /// bytes that an IPU sends or receives in slots (intervals of the step) with an even and with
+    /// an odd index ([`Beginning::sent`]), if the stage `next` follows `beginning`.
     fn sent(
         &self,
         level: &Level,
@@ -324,9 +336,9 @@ impl<'a> StageSearch<'a> {
     }
 }
 
-/// Returns the stages of the beginning of a split with the given index among all with the most
-/// stages. `placed` has, for each number of stages from 1 on, the last stage of every beginning, and
-/// the index of the beginning without this stage.
+/// Returns the stages of one of the splits in `placed`. Entry n of `placed` has the beginnings with
+/// n + 1 stages: for each, the index in the entry before of the beginning without the last stage,
+/// and the last stage. `index` selects one of the complete splits in the last entry.
 fn split(placed: &[Vec<(usize, CompiledStage)>], mut index: usize) -> Vec<CompiledStage> {
     let last_first = placed.iter().rev().map(|beginnings| {
         let (previous, last) = &beginnings[index];

@@ -180,7 +180,8 @@ proptest! {
         let by_profile: Vec<ProfileCosts> = timed
             .iter()
             .map(|own| {
-                // All profiles are of one model in one pipeline.
+                // All profiles must be of the same model in the same pipeline, so only the cycles
+                // and the bytes over cuts of a profile are random.
                 let own = Timed {
                     passes: own.passes.clone(),
                     cut_bytes: own.cut_bytes.clone(),
@@ -208,8 +209,9 @@ proptest! {
         prop_assert_eq!(numbers(&found.score), numbers(&best.score));
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // If the search may add only few stages to beginnings of splits, it must not call a split
-        // the fastest unless it is.
+        // If the search may add a stage to beginnings of splits (their first stages) only a few
+        // times, it may miss the fastest split. Then it must not call the split that it returns the
+        // fastest.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();

@@ -12,7 +12,8 @@ pub(crate) enum CertificateError {
     OtherProblem,
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
-    /// A range of the certificate is within the limit, so that it needs no cut.
+    /// The certificate lists this range of positions as over the limit, but the range is within the
+    /// limit, so it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
     /// One cut counts twice: it is inside two of the ranges over the limit that the certificate
@@ -25,8 +26,8 @@ pub(crate) enum CertificateError {
 }
 
 impl Certificate {
-    /// Checks the certificate against the costs and constraints of `problem`, and returns its first
-    /// defect as an error.
+    /// Checks this proof that a split needs more stages, by the costs and constraints of `problem`.
+    /// Returns the first defect of the proof as an error.
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -145,8 +146,9 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // A constraint requires a cut before position 1. The positions 1..3 and 2..5 exceed the limit,
-    // so each of these ranges needs a further cut inside; positions 3 and 4 must stay together.
+    // Constraints require a cut before position 1, and keep positions 3 and 4 in one stage. The
+    // positions 1..3 take 6 bytes and the positions 2..5 take 7 bytes, over the limit of 5 bytes,
+    // so each of these ranges needs a further cut inside. Three cuts make four stages.
     let expected = (vec![1..3, 2..5], vec![1], Some(4));
     assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }
