@@ -120,9 +120,9 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// If the file cannot be read or understood; or if tables of the model's profile are missing or
-    /// contradict each other so that any number of bytes may be wrong, and `allow_incomplete` is
-    /// false. The error names the file.
+    /// If the file cannot be read or understood. Also if `allow_incomplete` is false, and tables of
+    /// the model's profile are missing or contradict each other so badly that there is no bound on
+    /// the bytes that may be wrong. The error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         let files = Files {
@@ -132,9 +132,9 @@ impl Analysis {
         Self::new(model, files, allow_incomplete)
     }
 
-    /// Joins `model` with its warnings and the origin of `files`. An error if tables of the profile
-    /// are missing or contradict each other so that any number of bytes may be wrong, and
-    /// `allow_incomplete` is false.
+    /// Joins `model` with its warnings and the origin of `files`. An error if `allow_incomplete` is
+    /// false, and tables of the profile are missing or contradict each other so badly that there is
+    /// no bound on the bytes that may be wrong.
     fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
         check(&model.contradictions, files.displayed(), allow_incomplete)?;
         Ok(Self {

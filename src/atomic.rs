@@ -213,8 +213,9 @@ mod tests {
     const FOLDER: &str = "POPLINER_TEST_SIGNALS";
     const READY: &str = "the file is half written";
 
-    /// Does nothing as a test. In a child process, the test of signals runs this function, which
-    /// holds a half-written file while a signal arrives.
+    /// The test of signals runs this function in a child process, and sends a signal while the
+    /// function holds a half-written file. In an ordinary test run, without the environment
+    /// variable [`FOLDER`], the function does nothing.
     #[test]
     fn child() {
         let Some(folder) = std::env::var_os(FOLDER) else {
@@ -225,8 +226,9 @@ mod tests {
         let guard = writing();
         let file = temporary(folder, None).unwrap();
         println!("\n{READY}");
-        // The signal should arrive during this sleep, while the file is half written. If it arrives
-        // later, the test still passes, but proves less.
+        // The parent process sends a signal that ends the process, such as SIGINT. It should arrive
+        // during this sleep, while the file is half written. If it arrives later, the test still
+        // passes, but does not show that the signal waits until the file is complete.
         std::thread::sleep(std::time::Duration::from_millis(200));
         file.persist(folder.join("whole")).unwrap();
         drop(guard);

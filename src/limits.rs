@@ -12,7 +12,8 @@
 pub struct Growing {
     /// The bound for a file with so few items that [`each`](Self::each) gives no higher bound.
     pub least: usize,
-    /// What each item of the input file, such as a variable, adds to the bound.
+    /// The bound for a file with many items, such as variables, is this number times the number of
+    /// items.
     pub each: usize,
 }
 

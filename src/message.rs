@@ -26,10 +26,9 @@ pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
 /// What a message about debug contexts of another compilation tells the user to do.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// What a message about a path that does not lead to a profile tells the user to do.
+/// What a message tells the user to do if a path does not lead to a profile.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// What a message about a path that does not lead to a debug file (`debug.cbor`) tells the user to
-/// do.
+/// What a message tells the user to do if a path does not lead to a debug file (`debug.cbor`).
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
 /// What a message about a profile that exceeds a bound of [`crate::limits`] tells the user to do.
 /// Such a profile is usually damaged.

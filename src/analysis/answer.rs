@@ -151,10 +151,10 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
-    /// Returns the best split for `request` over all profiles, or `None` if no split fits. The
-    /// `groups` of pipelines (schedule, recomputation, place of optimizer state) are tried in
-    /// order, until a split fits. A split that the user gave is returned even if it does not fit,
-    /// with its lowest peak.
+    /// Returns the best split for `request` over all profiles, or `None` if no split fits. Each
+    /// group in `groups` has pipelines to try (schedule, recomputation, place of optimizer state);
+    /// the groups are tried in order, until a split fits. If the user gave a split and it fits in
+    /// no pipeline, returns it in the pipeline in which its peak memory is lowest.
     pub fn fitting_in(
         &self,
         request: &Request,
@@ -325,9 +325,9 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Finds the layers of the model with index `number` (0 for whole layers, higher for finer
-    /// layers) in `profile` and in each profile with another available memory proportion; `None` if
-    /// the layers cannot be divided so finely.
+    /// Divides the model into layers, in `profile` and in each profile with another available
+    /// memory proportion. Returns one entry per profile. `number` is 0 for whole layers, and higher
+    /// for finer layers; `None` if the layers cannot be divided so finely.
     fn nth_layers(
         &self,
         profile: SizedProfile<'s>,
@@ -493,10 +493,10 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Orders two splits for one request, the best of different profiles, layerings or pipelines,
-    /// the better first: splits that fit before splits that do not; among splits that fit, those
-    /// with a completely known time first, then by the objective; among splits that do not fit, by
-    /// peak memory.
+    /// Orders two splits for one request, the better first. Splits that fit come before splits that
+    /// do not. Among splits that fit, a completely known time comes before a partly unknown time,
+    /// then the objective decides. Among splits that do not fit, the lower peak memory comes first.
+    /// The two splits may be for different profiles, layerings or pipelines.
     fn compare(&self, other: &Self) -> Ordering {
         match (self.best.fits, other.best.fits) {
             (true, true) => {}

@@ -76,8 +76,8 @@ impl Changed {
         self
     }
 
-    /// Requests to evaluate, in `pipeline`, the split with `counts`, the number of blocks (numbered
-    /// layers, such as encoder layers) on each IPU.
+    /// Returns a request to evaluate a given split in `pipeline`. `counts` has the number of blocks
+    /// (numbered layers, such as encoder layers) that the split has on each IPU.
     pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
         let mut changed = self
             .without_given()

@@ -77,10 +77,10 @@ impl<'s> Answers<'s> {
         claimed(self.fitting(&changed.request)?, changed.change)
     }
 
-    /// Returns the best split on the fewest IPUs on which any split of the layers of `answer` fits
-    /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns
-    /// `None` if `answer`, the best split for `request`, uses no more IPUs, or if `request` leaves
-    /// the number of IPUs open.
+    /// Finds the fewest IPUs on which the layers of `answer`, the best split for `request`, fit
+    /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns the
+    /// best split on these IPUs. Returns `None` if they are as many as `answer` uses, or if
+    /// `request` leaves the number of IPUs open.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -154,10 +154,10 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the split that the user's code makes if it gets only the number of blocks (numbered
-    /// layers) on each IPU of the best split `answer`, and itself decides where all other layers
-    /// run. Returns `None` if the code makes the split of `answer`, or if these numbers give no
-    /// valid split.
+    /// Some code of users takes only the number of blocks (numbered layers) on each IPU, and
+    /// decides alone where all other layers run. Returns the split that such code makes with the
+    /// numbers of blocks of the best split, `answer`. Returns `None` if it is the same split, or if
+    /// the numbers give no valid split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let positions = &answer.level.layers.placement.positions;
         let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
@@ -198,7 +198,8 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // With `--explain`, the report also shows options with which no split fits.
+            // With `--explain`, the report shows each changed option, even one with which no split
+            // fits.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {
@@ -291,8 +292,8 @@ impl<'s> Answers<'s> {
             let Some(claim) = self.answered_if_fitting(changed)? else {
                 break;
             };
-            // A `Claim` holds the memory and time of many ranges of layers, so only the claim with
-            // the fastest split is kept.
+            // A `Claim` (the best split for a changed request) holds the memory and time of many
+            // ranges of layers. To save memory, only the claim with the fastest split is kept.
             let best = fastest.as_ref().map_or(&answer.best, |own| &own.best);
             if claim.best.by_rate(best).is_lt() {
                 fastest = Some(claim);
@@ -397,10 +398,13 @@ impl<'s> Answers<'s> {
             let mut groups = self.pipelines(&changed.request)?;
             groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
             let Some(row) = self.fitting_in(&changed.request, &groups)? else {
-                // No split fits on fewer IPUs either.
+                // If no split fits on `ipus` IPUs, none fits on the fewer IPUs that are left to
+                // try.
                 break;
             };
-            // On any number of IPUs from this number of stages on, this split is the best.
+            // The best split on `ipus` IPUs may use only `most` of them. It is then also the best
+            // split on every number of IPUs from `most` to `ipus`, so larger numbers than `most`
+            // are skipped.
             most = self.supported(row.best.solution.score.stages) * row.best.replicas;
             if most >= ipus {
                 rows.push(row.claim(changed.change)?);
@@ -449,9 +453,10 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
         .collect()
 }
 
-/// Returns the rows to show in a plan: `first`, then the rows of `rows` that no other row beats in
-/// number of IPUs, time and memory at once. The fastest row comes first, and rows with a partly
-/// unknown time come last. A row that differs little from the row before it is left out.
+/// Returns the rows to show in a plan: `first` (the best split for the request itself), then rows
+/// of `rows`, the fastest first and rows with a partly unknown time last. A row is left out if an
+/// earlier row is at least as good in number of IPUs, time and memory at once, or if it differs
+/// little from the row before it.
 fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
     rows.sort_by(|one, other| {
         let (one, other) = (&one.best, &other.best);

@@ -13,7 +13,8 @@ use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// A model that was compiled for one or more IPUs, with warnings about its files and their origin.
+/// A model that was compiled for one or more IPUs: its profile, the layers on each IPU, the origin
+/// of its files, and warnings about these files.
 #[derive(Debug)]
 pub struct Compilation {
     /// The compiled model as its profile records it: the bytes on each tile of each IPU.
@@ -52,8 +53,9 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood; or if tables of the profile are missing so that any
-    /// number of bytes may be wrong, and `options` does not allow this. The error names the file.
+    /// If a file cannot be read or understood. Also if `options` does not allow an incomplete
+    /// profile, and tables are missing without which there is no bound on the bytes that may be
+    /// wrong. The error names the file.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }

@@ -71,9 +71,10 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the kinds of properties by which profiles of different models are told apart, such as
-/// `layer`, from the most general to the most specific, each with the values that the model has. The
-/// profiles of one model have the same values in the same order.
+/// Returns the properties of a model that all its profiles share, from the most general to the most
+/// specific. Each entry has the kind of the property, such as `layer`, and its values, such as the
+/// names of all layers. Profiles with other values, or the same values in another order, are of
+/// different models.
 fn properties(layers: &Layers<'_>) -> Vec<(&'static str, Vec<String>)> {
     let (model, placement) = (layers.model(), &layers.placement);
     let pass = match model.backward_start {

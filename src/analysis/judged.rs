@@ -101,9 +101,11 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Converts a `--layers-per-ipu` list `ipus` with the IPU index of each layer or block into the
-    /// number of layers on each IPU. Returns `None` for other lists. A list that could mean either is
-    /// read as numbers of layers: the result is then `None` and true, so that the command can warn.
+    /// Converts `ipus`, a value of `--layers-per-ipu`, if it is a list with the IPU index of each
+    /// layer or block (numbered layer). The first result has the number of layers or blocks on each
+    /// IPU; `None` for other lists. A list that could also have the number of layers on each IPU is
+    /// read in this way: the first result is `None`, and the second is true, so that the command
+    /// can warn.
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -131,9 +133,10 @@ impl JudgedSplit {
     /// Returns the stages of the split as ranges of positions (In, layers and Out, in order).
     ///
     /// # Errors
-    /// If the model has no layer of a name; if the layers are not in the order of the model; if the
-    /// numbers of layers do not add up to the number of layers in the model; or if an IPU would run
-    /// nothing, and `request` has fewer IPUs than the split or one amount of memory for each IPU.
+    /// If the split names a layer that the model does not have; if the layers are not in the order
+    /// of the model; or if the numbers of layers do not add up to the number of layers in the
+    /// model. Also if an IPU would run nothing, unless `request` has one amount of memory for all
+    /// IPUs and does not ask for fewer IPUs than the split has.
     pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
         let out = stages
@@ -271,9 +274,9 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
-/// Returns `None` if these numbers alone determine `plan`, since every stage but stage 0 begins with
-/// a block, or directly after the last block.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`, if
+/// `plan` cannot be derived from these numbers alone. It can, and the result is `None`, if every
+/// stage but stage 0 begins with a block or directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();

@@ -107,8 +107,8 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    // Commands that reports print may name modules as layers. If the regex does not find the named
-    // layers, use the modules of the model as layers.
+    // The user may repeat a command that a report printed, in which modules are named as layers. If
+    // the regex does not find these layers, use the modules of the model as layers.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(by_modules(model));
         if has_all(&modules, &names) {

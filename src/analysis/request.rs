@@ -39,7 +39,8 @@ pub struct Request {
     pub memory_per_tile: Vec<u64>,
     /// Number of IPUs over all replicas. If `None`, the number comes from the first of these that
     /// applies: one IPU for each amount in `memory_per_tile`, if there are several amounts; the
-    /// number of IPUs in `judged`; the lowest number of IPUs on which the model fits.
+    /// number of IPUs in the user's own split, `judged`; the lowest number of IPUs on which the
+    /// model fits.
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
     /// step or, if the profile has no cycle counts, the number of IPUs.
@@ -261,10 +262,11 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups that the search tries in order until a
-    /// split fits. Groups differ in the place of optimizer state. If a micro-batch runs through
-    /// layers several times, pipelines whose stages take turns form groups of their own, each after
-    /// the group whose stages run side by side. The greedy solver and the classic memory model
+    /// Returns the pipelines that `request` allows, in groups. The search tries one group after the
+    /// other until a split fits. Each place of optimizer state has a group (places that are
+    /// compared by time share it). If a micro-batch runs through layers several times, each such
+    /// group is followed by another one for the same place, with pipelines whose stages run one
+    /// after the other instead of at the same time. The greedy solver and the classic memory model
     /// support no pipeline; an error if `request` combines one of them with options of a pipeline.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());

@@ -165,9 +165,9 @@ impl<'s> Answers<'s> {
             return self.contradicted(request);
         };
         let numbers = numbers_to_try(request, &answer)?;
-        // The report needs the costs of all ranges of layers if it shows moved split points, or
-        // splits on other numbers of IPUs; otherwise only of the ranges that fit in the memory
-        // limits.
+        // The report needs the memory and time of all ranges of layers if it shows splits in which
+        // one layer is moved to another stage, or splits on other numbers of IPUs. Otherwise, it
+        // needs only the ranges that fit in the memory limits.
         let has_others = request.options.moves || !numbers.is_empty();
         let (best, limit) = (&answer.best, answer.question.request.highest_limit());
         let stages = best.ipus.max(best.solution.score.stages);
@@ -237,11 +237,12 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs in a replica for which the report shows the best split: every number
-/// up to 16 and, up to the number of IPUs that the split `answer` has, powers of 2 and the two
-/// highest numbers. If `request` has one amount of memory for each IPU, all numbers are at most the
-/// IPUs of `answer`. Returns no numbers if `request` does not ask for other splits, or if the model
-/// has too many layers to compute them.
+/// Returns the numbers of IPUs in a replica for which the report shows the best split. `now` is the
+/// number in `request`, or the number that the split `answer` uses if `request` leaves it open. The
+/// result has every number up to 16 and, if `now` is higher, powers of 2 up to `now`, and `now` and
+/// the number before it. If `request` has one amount of memory for each IPU, numbers above `now`
+/// are left out. Returns no numbers if `request` does not ask for other splits, or if the model has
+/// too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     if !request.options.what_if
         || answer.level.layers.placement.positions.len() > PipelineCosts::MAX_TRIED_POSITIONS

@@ -77,10 +77,10 @@ impl Options {
         line(&arguments)
     }
 
-    /// Returns the commands to print after a plan whose recommended row is `row`: two that write
-    /// the configuration and the page of this row's split and, if all IPUs have the same memory
-    /// limit, one that makes a plan for twice as many IPUs. `report` names the framework, which
-    /// determines the form of the configuration.
+    /// Returns the commands to print after a plan (the table of `--plan`), whose recommended split
+    /// is `row`. Two commands write the configuration and the HTML page of this split. If all IPUs
+    /// have the same memory limit, a third command makes a plan for twice as many IPUs. `report`
+    /// names the framework, which determines the form of the configuration.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> String {
         let mut text = configuration_and_page(&row.command, report);
         let most = report

@@ -38,8 +38,9 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;
-        // If a report has no verdict (whether the model fits), the comparison leaves out the
-        // `--reserve` with which the prediction would have been high enough.
+        // The comparison suggests the `--reserve` that the prediction should have had, so that its
+        // bytes are not below the bytes of the compilation. Leave it out if one of the two reports
+        // has no verdict (whether the model fits), since its bytes are then uncertain.
         if !has_verdict || !prediction.has_verdict() {
             comparison.reserve = None;
         }

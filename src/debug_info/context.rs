@@ -103,7 +103,8 @@ enum ContextKey {
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
     field: ContextField,
-    /// The software layers in whose debug contexts the key has the meaning `field`.
+    /// The software layers (such as PopART) in whose debug contexts the key has the meaning
+    /// `field`. The key is skipped in the contexts of all other software layers.
     layers: &'static [SoftwareLayer],
 }
 
@@ -166,7 +167,8 @@ pub struct ContextRecord {
     /// An index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every
     /// string table.
     pub name: Option<u32>,
-    /// Index into `DebugInfo::fields` of the first text of the context that popliner needs.
+    /// Index into `DebugInfo::fields` of the first text of this context. Only texts that popliner
+    /// needs are stored there.
     pub first_field: u32,
     /// Number of texts of the context that popliner needs, which are consecutive in
     /// `DebugInfo::fields`.

@@ -59,7 +59,8 @@ impl Take for &mut Collected {
 
 impl Collected {
     /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
-    /// keys. Returns an error if the map is malformed, or as soon as `refusal` is set.
+    /// keys. Returns an error if the map is malformed, or as soon as a value that cannot be used
+    /// (such as too many contexts) has set `refusal`.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         let text = |key: &str| Some(key.to_owned());
         while let Some(key) = next_key(&mut entries, text, &mut 0)? {

@@ -41,7 +41,8 @@ pub trait Take: Sized {
         self.other();
     }
 
-    /// Receives a byte string, and any value of a type that the receiver does not expect.
+    /// Is called for a byte string, for an integer of more than 64 bits, and for each value whose
+    /// own method the receiver does not define. The value itself is not passed on.
     fn other(self) {}
 }
 
@@ -130,8 +131,8 @@ pub fn next_key<'de, A: MapAccess<'de>, K>(
         .map(|()| key))
 }
 
-/// Receives the key of a map entry. Stores the result of `meaning` in `key`, or adds 1 to
-/// `no_texts` if the map key is not a text.
+/// Receives the key of a CBOR map entry. If the key is a text, passes it to `meaning` and stores
+/// the result in `key`; otherwise adds 1 to `no_texts`.
 struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,

@@ -182,10 +182,11 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
 /// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
-/// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name the key column and
-/// a column of estimates. From format 3.2 on, the column in `ids` lists one id per IPU of a row of
-/// `compilation_cycles_by_tile`; `slowest` maps such an id to the cycles of the slowest tile. In
-/// older formats, the column in `in_place` has the cycles of each tile.
+/// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name two columns: the
+/// key, and the estimates of some formats. From format 3.2 on, the second column of `ids` has the
+/// estimates: a list with one id per IPU. Each id is of a row in `compilation_cycles_by_tile`, and
+/// `slowest` maps the id to the cycles of the slowest tile in that row. In older formats, the
+/// second column of `in_place` has the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,

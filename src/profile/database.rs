@@ -27,8 +27,8 @@ pub struct Database {
     schema: Schema,
     rows: Task,
     pub version: FormatVersion,
-    /// The machine that the model was compiled for, whose number of tiles is the number of values
-    /// in a blob.
+    /// The machine that the model was compiled for. A blob (an encoded list) with a value for each
+    /// tile has as many values as this machine has tiles.
     pub target: Target,
 }
 

@@ -86,7 +86,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
 pub struct ValueRun {
     /// Number of equal values in the run; at least 1.
     pub count: u64,
-    /// The value that the run repeats.
+    /// The value that is repeated `count` times.
     pub value: u64,
 }
 
@@ -222,8 +222,9 @@ mod tests {
 
     #[test]
     fn empty_runs_end() {
-        // In this run-length list, the header 0 begins a run that has the value 1 zero times, and
-        // the header 1 stands for no literal values.
+        // This run-length list has two empty runs. The header 0 (0x80) means that the next value, 1
+        // (0x81), is repeated 0 times. The header 1 (the second 0x81) begins a run of 0 listed
+        // values.
         assert_eq!(decode_rle(&[0x80, 0x81, 0x81], 4), Ok(vec![]));
     }
 

@@ -77,11 +77,12 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds the equivalence classes. `always_live` has one entry per class: whether the class is
-    /// live on all `steps` steps. `ranges` has one entry per live range, in any order: the position
-    /// of the class, the first step index, and the end (exclusive). Ranges of always-live classes
-    /// are ignored. Ranges that touch or overlap are merged, so that no step counts twice for a
-    /// class.
+    /// Builds the equivalence classes (sets of variables that are live at the same liveness steps).
+    /// `always_live` has one entry per class: whether the class is live at all `steps` steps.
+    /// `ranges` has one entry per live range, in any order: the position of the class in
+    /// `always_live`, the index of the first step, and the end (exclusive). An always-live class
+    /// gets one range with all steps, in place of its entries in `ranges`. Ranges of one class that
+    /// touch or overlap are merged, so that no step counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.retain(|&(class, ..)| always_live.get(class as usize) == Some(&false));
         let always = (0..).zip(&always_live).filter(|own| *own.1 && steps > 0);
@@ -199,8 +200,8 @@ impl<'de> Deserialize<'de> for LiveClasses {
 }
 
 /// Returns whether `from..to`, a range of ids of liveness steps, begins or ends after the last
-/// step. `steps` holds the ids of all steps, ascending. The end is only checked if these ids have
-/// no gaps: it is the id after the last step of the range, which is unknown if a gap follows.
+/// step. `steps` holds the ids of all steps, ascending. The end `to` may be the id that follows the
+/// last step. If the ids have gaps, this id is unknown, so only `from` is checked.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return false;
@@ -313,10 +314,10 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the steps at which an equivalence class with the live ranges `ranges` is not live:
-    /// their number, the first and the last. Of the ten steps, 0, 1, 4, 8 and 9 are idle, that is,
-    /// they neither compute nor move data. Returns `None` unless the class is live at all other
-    /// steps, at more than half of the ten steps, and not at every step.
+    /// Of ten steps, 0, 1, 4, 8 and 9 are idle, that is, they neither compute nor move data. An
+    /// equivalence class is live at the steps in `ranges`. Returns the steps at which the class is
+    /// not live: their number, the first and the last. Returns `None` if there is no such step, if
+    /// any of them is not idle, or if there are five or more.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

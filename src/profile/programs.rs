@@ -204,10 +204,10 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     })
 }
 
-/// Subtracts from the control code of each program the control code of its children, which the
-/// profile includes. If a program has a child that occurred as a child before, the program gets no
-/// control code at all: otherwise, a few bytes of a damaged file could name a large program again
-/// and again.
+/// Subtracts from the control code of each program the control code of its children, since the
+/// profile records both as one sum. A program gets no control code at all if one of its children
+/// was already a child of a program before it, or occurs twice. Otherwise, a damaged file of a few
+/// bytes could list one large program as a child again and again, and each subtraction takes time.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -311,8 +311,8 @@ pub enum ProgramKind {
     /// The program calls a function. The value is the program that is the body of the function, as
     /// an index into [`Programs::all`](super::Programs::all).
     Call(u32),
-    /// The program does anything else, such as a loop, a sync or a host copy; the value is the name
-    /// of its type in `program_types`.
+    /// The program has any other type, such as a loop, a sync or a host copy. The value is the name
+    /// of this type in the table `program_types`.
     Other(Box<str>),
 }
 
@@ -449,10 +449,11 @@ const CALL: &str = "program_type_call";
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// The tables with ids of region sets, which are the regions of variables that a program moves.
-/// Each entry has the name of the table, its columns, and the table of the program type that has a
-/// row for each such program. The first column is the id of this row, the other columns are ids of
-/// region sets.
+/// Where the profile records the region sets of programs. A region set has the regions of variables
+/// that a program moves, as source or as destination. Each entry has the name of a table, its
+/// columns, and the name of the table with a row for each program of one type. The first column has
+/// the id of such a row, and so stands for a program. Each other column has the id of a region set
+/// of this program.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),

@@ -27,8 +27,8 @@ pub struct RecordedCategory {
     /// variables. These bytes equal the sum of the lowered variables of the category on the tile
     /// (checked).
     pub bytes: TileBytes,
-    /// Bytes of the category on each tile that share their address with other variables. All other
-    /// bytes have an address for themselves (checked).
+    /// Bytes of the category on each tile that share their address with other variables. Each other
+    /// byte of the category has an address that no other variable has (checked on a real profile).
     pub overlapped: TileBytes,
 }
 

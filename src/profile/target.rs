@@ -22,7 +22,8 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
-/// First number of the format versions that can be read: profiles are SQLite files since format 3.
+/// The only first number of a format version, such as 3 in 3.8.0, that can be read. Profiles are
+/// SQLite files since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
 /// Second number of the only format version that was checked on a real file (Poplar 3.3.0).

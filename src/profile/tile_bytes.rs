@@ -80,8 +80,8 @@ impl TileBytes {
     /// with equal values. Returns `None` if `runs` have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // Most programs have no code on any tile, so `runs` is mostly empty. The default value
-            // allocates no memory.
+            // Most programs have no code on any tile. Their `runs`, the ranges of tiles with code,
+            // are empty, and the default value allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -121,21 +121,22 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile, and a number that is added to the sum of all parts on this tile and
-        // on all later tiles. A run of tiles with equal numbers has two entries: its number at its
-        // first tile, and minus the number at the tile after its last tile.
+        // Each entry is a tile, and a number by which the sum of all `parts` changes from the tile
+        // before to this tile. Each run (tiles with equal numbers) of a part has two entries: plus
+        // its number at its first tile, and minus its number at the tile after its last tile. Each
+        // number is multiplied by the factor of its part.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // The number of the run times its factor is capped at 2^32: a larger product makes
-                // the sum of a tile exceed 32 bits anyway, and a sum of capped products always fits
-                // 64 bits.
+                // The product of the run's number and the part's factor is capped at 2^32. A larger
+                // product makes the sum of a tile exceed 32 bits anyway, and a sum of capped
+                // products always fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of each part are already in the order of tiles, and a stable sort merges
-        // sorted sequences quickly.
+        // `changes` has the changes of one part after the other, each part in the order of tiles. A
+        // stable sort merges such sorted sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -232,8 +233,9 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Deserializes runs of tiles, with `from` and `to` as differences at first, and checks that they ascend, that no run is empty, and that no value
-/// is 0. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
+/// Deserializes runs of tiles with equal numbers. In the file, each run has its distance from the
+/// end of the run before, its number of tiles, and its value. An error if a run is empty or has the
+/// value 0. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut runs: Vec<TileRun> = Vec::deserialize(deserializer)?;

@@ -26,13 +26,13 @@ pub struct VariableLists {
 }
 
 impl VariableLists {
-    /// Returns the number of compute sets or region sets with at least one variable, each of which
-    /// has a list.
+    /// Returns the number of lists. Each compute set or region set with at least one variable has
+    /// one list.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns whether there are no lists of variables.
+    /// Returns whether there are no lists, that is, no compute set or region set has a variable.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
@@ -43,8 +43,8 @@ impl VariableLists {
         &self.members
     }
 
-    /// Returns the position of the list of the compute set or region set with the id `id`; `None`
-    /// if the set has no members, and so no list.
+    /// Returns the position, among all lists of variables, of the list for the compute set or
+    /// region set with the id `id`. Returns `None` if this set has no variables, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.lists
             .binary_search_by_key(&id, |&(list, _)| list)
@@ -116,9 +116,10 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // A compute set or region set whose variables were read in several runs of rows has several
-        // entries. They are adjacent after sorting, and the last of them has the index after its
-        // last variable.
+        // A compute set or region set has several entries if its rows in the file were not
+        // consecutive, or were read in different parts. The entries of a set are adjacent after
+        // sorting. Only the last of them is kept, since it has the index after the last variable of
+        // the set.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }
@@ -149,8 +150,9 @@ pub fn read_regions(
         ends.push(if is_repeated { u32::MAX } else { end });
         Ok(())
     })?;
-    // The bytes of the variables are in no order in memory. The processor loads many of them at
-    // once here, but not between two rows.
+    // The variables in the lists are in no order, so loading the bytes of one from `variables` is
+    // slow. In this loop, the processor loads the bytes of many variables at once. It could not do
+    // so between reading two rows.
     let outside = |(lists, ends): &(VariableLists, Vec<u32>)| -> Vec<u32> {
         let members = lists.members.iter().zip(ends);
         members
@@ -166,8 +168,8 @@ pub fn read_regions(
 }
 
 /// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; at most `u32::MAX`.
-/// Returns `None` for a text of another form. The parser is written by hand for speed, since a profile has millions of such
-/// texts.
+/// Returns `None` for a text of another form. The parser is written by hand for speed, since a
+/// profile has millions of such texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u32> {
     let (mut end, mut place) = (0, 1);

@@ -58,7 +58,8 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// Number of leading [`COLUMNS`] of `vars_info` that every profile has. The other columns are only
-/// needed for labels, the names and debug contexts of weights and other lasting tensors.
+/// needed for labels. A label is the name and the debug contexts of a weight or another lasting
+/// tensor.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -103,8 +104,10 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, which has one entry per range of rows in rowid order. Reads the labels from
-    /// `database`. Joins one column at a time, so that at most a few columns are in memory twice.
+    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. Reads
+    /// their labels (names and debug contexts of weights and other lasting tensors) from
+    /// `database`. Joins one column of the table at a time, so that at most a few columns are in
+    /// memory twice.
     fn join(
         mut parts: Vec<Part>,
         category_names: Vec<String>,
@@ -162,8 +165,8 @@ impl Variables {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile: the
-    /// sum for the tile on which a variable lies.
+    /// Adds the bytes of each variable at `positions` to the entry in `sums` of the tile on which
+    /// the variable lies. `sums` has one entry per tile.
     pub(crate) fn add_to<'a>(
         &self,
         positions: impl IntoIterator<Item = &'a u32>,
@@ -306,8 +309,9 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts of each label. Returns one entry per label index; the
-    /// label at index 0 is empty.
+    /// Reads the labels with these keys. A label is the name and the debug contexts of a tensor.
+    /// Returns one entry per label index; the entry at index 0, which stands for no label, is
+    /// empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {

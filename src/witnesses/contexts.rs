@@ -76,11 +76,11 @@ pub fn check_debug(
     ))
 }
 
-/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may
-/// be if the debug context of the program or of its compute set is missing or lacks an ancestor, or
-/// has another name than the compute set. They also may be if a Call that leads to the program has
-/// one of these problems, since the context of the Call determines which operations the called
-/// programs stand for.
+/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
+/// so if `debug_info` lacks the debug context of the program or of its compute set, or an ancestor
+/// of such a context, or if the compute set has another name than its context. It is also so if any
+/// of this holds for a Call that leads to the program, since the context of the Call determines
+/// which operations the called programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -134,12 +134,13 @@ pub struct DebugMatch {
     pub ids: usize,
     /// Number of the ids counted in `ids` whose debug context is in `debug.cbor`.
     pub found: usize,
-    /// Number of the contexts counted in `found` that Poplar wrote for a program or the
-    /// compilation.
+    /// Number of the debug contexts counted in [`found`](Self::found) (programs refer to them, and
+    /// `debug.cbor` has them) that Poplar wrote for a program or the compilation.
     pub of_programs: usize,
     /// Number of compute sets that have a name and whose debug context has a name.
     pub named: usize,
-    /// Number of the compute sets counted in `named` that have the name of their debug context.
+    /// Number of the compute sets counted in [`named`](Self::named) (the compute set and its debug
+    /// context both have a name) for which the two names are equal.
     pub same_names: usize,
     /// Number of distinct ids of debug contexts to which programs and compute sets refer.
     pub all_ids: usize,
@@ -157,9 +158,10 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Counts the debug contexts to which `programs` and their compute sets refer: how many
-    /// `debug_info` has, how many of these Poplar wrote for programs, and how many have the name of
-    /// the compute set.
+    /// Looks up in `debug_info` the debug contexts to which `programs` and their compute sets
+    /// refer. Counts the contexts that exist, the existing contexts that Poplar wrote for programs
+    /// or the compilation, the contexts that lack an ancestor, and the compute sets that have the
+    /// name of their context.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -188,12 +190,13 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. They do not if
-    /// at least 8 compute sets can be compared and three of four have the name of their context.
-    /// Otherwise they do if Poplar wrote too few of the found contexts for programs or the
-    /// compilation: fewer than three of four or, if at least 8 names were compared, fewer than nine
-    /// of ten. If few contexts are found, the result is `false`, since a damaged file may have lost
-    /// contexts.
+    /// Returns whether the contexts belong to another compilation than the profile. The result is
+    /// `false` if at least 8 compute sets can be compared with their contexts, and at least three
+    /// of four have the same name. It is also `false` if fewer than 8 of the contexts to which
+    /// programs refer are found, and not all of them, since a damaged file may have lost contexts.
+    /// Otherwise, the result is `true` if Poplar wrote fewer than three of four found contexts for
+    /// programs or the compilation; if at least 8 compute sets were compared, fewer than nine of
+    /// ten.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -34,10 +34,10 @@ pub enum Witness {
     /// and accounts for nearly all of them. Only exchange and control code, which programs may
     /// share, may have more than the recorded bytes.
     Code,
-    /// Each program of a liveness step is where the steps say in the program tree, is reached from
-    /// a root of the tree, has a debug context if its compute set has one, and has as many vertices
-    /// as its compute set counts. The check counts the bytes of the programs for which one of these
-    /// does not hold.
+    /// In the program tree, each program of a liveness step is a child of the program of the parent
+    /// step (unless that is a Call), and a root of the tree leads to it. Each program has a debug
+    /// context if its compute set has one, and its compute set has as many vertices as the profile
+    /// counts. The check counts the bytes of the programs for which one of these does not hold.
     Programs,
     /// Each variable with data of tensors is used by a program, parameters have debug contexts, and
     /// variables contain the regions that exchanges move. The check counts the bytes of the
@@ -53,9 +53,10 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns two parts of the message about a contradiction. The first are the words before the
-    /// recorded and before the computed number; `None` for checks of missing data, which compare no
-    /// numbers. The second is the amount of which the message gives a percentage.
+    /// Returns the words for the message about a contradiction that this check found. The first
+    /// value has two texts: the words before the recorded number, and the words before the computed
+    /// number. It is `None` for checks of missing data, whose messages have no such numbers. The
+    /// second value names the amount that is 100 % in the message.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -79,7 +80,8 @@ impl Witness {
     }
 }
 
-/// The amount of which most messages about a contradiction give a percentage.
+/// Words for the amount that is 100 % in most messages about a contradiction: the recorded bytes of
+/// the fullest tile.
 const TILE: &str = "the fullest tile";
 
 /// Two parts of a message about a bad file: what is wrong with it, and what the user can do.
@@ -92,13 +94,13 @@ pub const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN)
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
-    /// The check of the input files that failed.
+    /// Which check of the input files failed.
     pub witness: Witness,
     /// The table of the profile whose data are wrong or missing, or `debug.cbor`.
     pub table: String,
-    /// The data of the table that are wrong or missing: a category such as
-    /// ``category `variable` ``, a step such as `step 12`, or a description. `null` if `tile`
-    /// already tells the row, or if the table has no rows.
+    /// Which data in `table` are wrong or missing: a category such as ``category `variable` ``, a
+    /// step such as `step 12`, or a description. `null` if `tile` alone identifies the row of
+    /// `table`, or if `table` has no rows.
     pub row: Option<String>,
     /// The tile on which `recorded` and `computed` differ most, the first one of a tie; `null` if
     /// the numbers are sums over all tiles.
@@ -106,32 +108,33 @@ pub struct Contradiction {
     /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
     /// all tiles.
     pub tiles: u32,
-    /// The number that the table records, in bytes unless the check compares counts. If data are
-    /// missing: the bytes on the tile `tile` that depend on the missing data.
+    /// The number that `table` records: rows if `witness` is `rows`, otherwise bytes. If the
+    /// contradiction is that data are missing: the bytes on the tile `tile` that depend on the
+    /// missing data.
     pub recorded: u64,
     /// The value that `recorded` should have according to the rest of the profile, in the unit of
     /// `recorded`; 0 if the contradiction is that data are missing.
     pub computed: u64,
-    /// The difference of `recorded` and `computed` as a percentage, rounded up, such as `98.3 %`:
-    /// of the most live bytes at any step if `witness` is `live-by-steps`, of all required rows if
-    /// it is `rows`, otherwise of the recorded bytes of the fullest tile. If `witness` is `passes`:
-    /// the percentage of the bytes of parameters that is updated.
+    /// The difference of `recorded` and `computed` as a percentage, rounded up, such as `98.3 %`.
+    /// If `witness` is `live-by-steps`, 100 % is the most live bytes at any step. If it is `rows`,
+    /// 100 % is all required rows. If it is `passes`, the value is the percentage of the bytes of
+    /// parameters that is updated. Otherwise, 100 % is the recorded bytes of the fullest tile.
     pub share: String,
-    /// Upper bound on the bytes of any tile that may be attributed to the wrong layer, or be too
-    /// many or too few, because of the wrong or missing data. 0 if these are recorded bytes of code
-    /// that belong to no program, since every stage gets such code anyway; `null` if there is no
-    /// bound.
+    /// Upper bound on the error in the bytes of any tile due to wrong or missing data: bytes that
+    /// may be attributed to the wrong layer, or be too many or too few. 0 if all of these bytes are
+    /// recorded code that belongs to no program, since every stage gets such code anyway. `null` if
+    /// there is no bound.
     pub bytes: Option<u64>,
-    /// Whether there is no verdict (whether the model fits) because of the wrong or missing data:
-    /// `bytes` has no bound, or the `bytes` of all contradictions together could turn a verdict of
-    /// the report.
+    /// Whether the report cannot say that the model fits or does not fit, because of the wrong or
+    /// missing data. This is so if `bytes` is `null`, or if the `bytes` of all contradictions
+    /// together could change an answer of the report.
     pub refused: bool,
 }
 
 impl Contradiction {
-    /// Creates the contradiction that `table` fails the check `witness`, with all numbers 0 and no
-    /// bound on the bytes that may be attributed to the wrong layer. Without a bound, there can be
-    /// no verdict whether the model fits.
+    /// Creates a contradiction: the data of `table` fail the check `witness` of the input files.
+    /// The recorded and the computed number are 0. There is no bound on the bytes that may be
+    /// attributed to the wrong layer, so there can be no verdict whether the model fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -166,9 +169,9 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
-    /// one entry per tile: the bytes that depend on the missing data. The contradiction names the
-    /// tile with the most such bytes, and at most as many bytes as the fullest tile has in
-    /// `recorded`.
+    /// one entry per tile: the bytes that depend on the missing data. The contradiction is about
+    /// the tile with the most such bytes. If these are more than the fullest tile has in
+    /// `recorded`, the contradiction has the bytes of the fullest tile instead.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -205,9 +208,9 @@ impl Contradiction {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about the contradiction. `has_verdict` tells whether the report says
-    /// that the model fits or does not fit. If [`refused`](Self::refused) is false, the
-    /// contradiction does not change this answer.
+    /// Returns the warning about this contradiction. `has_verdict` is whether the report says that
+    /// the model fits or does not fit (the verdict). If so, and if [`refused`](Self::refused) is
+    /// false, the warning says that the contradiction does not change the verdict.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -229,8 +232,8 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The message about a debug file begins with the path of the file, so it does not name
-        // `debug.cbor` again as a table.
+        // The message about a debug file begins with the path of the file. So it leaves out
+        // `table`, which would only name `debug.cbor` again.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place = [table, self.row.clone(), tile];
@@ -259,10 +262,11 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Returns the contradiction of the check `witness` about the tile whose numbers differ most (the
-/// first such tile); `None` if the numbers of all tiles agree. `numbers` has one entry per tile,
-/// from tile 0 on: the recorded and the computed number, in bytes. `table` is the table of the
-/// recorded numbers, and `fullest` is the total of the fullest tile in bytes.
+/// Returns the contradiction about the tile whose recorded and computed bytes differ most (the
+/// first such tile); `None` if they agree on all tiles. `witness` is the check that compares them.
+/// `numbers` has one entry per tile, from tile 0 on: the recorded and the computed bytes. `table`
+/// is the table of the profile with the recorded bytes, and `fullest` has the bytes of the fullest
+/// tile.
 pub fn worst(
     witness: Witness,
     table: &str,
@@ -322,10 +326,10 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Marks as `refused` (no verdict is possible) all contradictions that may attribute bytes to the
-/// wrong layer, if these bytes together could decide whether a stage fits. `free` has one entry per
-/// verdict of the report: the bytes that are left under the memory limit, or minus the bytes by
-/// which the limit is exceeded.
+/// Adds up the bytes that `all` contradictions may attribute to the wrong layer. If this sum could
+/// decide whether a stage fits, marks each contradiction with such bytes as `refused`, which means
+/// that the report has no verdict. `free` has one entry per verdict of the report: the bytes that
+/// are left under the memory limit, or minus the bytes by which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all
         .iter()

@@ -5,8 +5,9 @@ use super::contradiction::{Contradiction, Witness, worst_of};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
-/// Returns the contradictions about programs: programs that lack liveness steps, a root of the
-/// program tree, debug contexts or vertices, and code with another number of bytes than recorded.
+/// Returns two kinds of contradictions about programs. A program may lack data: a liveness step
+/// below the step of its parent, a root of the program tree that leads to it, a debug context, or
+/// vertices. Or the code of all programs has another number of bytes than the profile records.
 pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
@@ -171,10 +172,10 @@ pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Number of recorded bytes of code on a tile that may belong to no program without a warning. If a
-/// hundredth of the bytes of the fullest tile is more, that many bytes may belong to none. In a
-/// real profile, a tile has 178 bytes of run-time codelets that belong to no program, and 8 bytes
-/// for each part of its exchanges.
+/// Tolerance in bytes: there is no warning if up to this many bytes of recorded code on a tile
+/// belong to no program. If a hundredth of the bytes of the fullest tile is more, that is the
+/// tolerance. In a real profile, a tile has 178 bytes of run-time codelets that belong to no
+/// program, and 8 bytes for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind` on each tile.
@@ -182,11 +183,11 @@ const CODE_OF_NONE: u64 = 1 << 10;
 /// layer; `None` if all differences are allowed, or if `kind` is vertex state and the profile does
 /// not record it.
 ///
-/// The code of programs may not exceed the recorded code, except for exchange and control code,
-/// which programs may share. Recorded code that belongs to no program is not attributed to a wrong
-/// layer, since every stage gets such code (how much code the compiler adds to larger models is
-/// unknown). It counts as attributed to a wrong layer if it is more than half of the code, or if
-/// `kind` is vertex state.
+/// Programs may not have more code than is recorded, except for exchange and control code, which
+/// programs may share. If more code is recorded, the rest belongs to no program. Every stage gets
+/// such code (how much code the compiler adds to larger models is unknown), so normally 0 bytes of
+/// it count as attributed to the wrong layer. All of it counts if programs and vertex types have
+/// less than half of the recorded code, or if `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;

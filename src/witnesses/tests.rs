@@ -46,8 +46,9 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         .unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
-    // If recorded and computed bytes differ on several tiles, a difference that attributes bytes to
-    // the wrong layer takes precedence over a larger, harmless one.
+    // Tile 0 has the larger difference, but it is harmless: the recorded bytes exceed the computed
+    // bytes. The computed bytes of tile 1 exceed the recorded bytes, so 400 bytes may be attributed
+    // to the wrong layer. The contradiction names this tile.
     let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }

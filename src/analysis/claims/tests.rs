@@ -19,8 +19,8 @@ fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     test(&Answers::new((&analysis, &[]), &layers, &progress));
 }
 
-/// Returns whether no number of IPUs, time per micro-batch or peak memory of the split `one` is
-/// above that of the split `other`.
+/// Returns whether the split `one` is as good as `other` or better in each of three values: the
+/// number of IPUs, the time per sample, and the peak memory.
 fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     one.best.all_ipus() <= other.best.all_ipus()
         && one.best.by_rate(&other.best).is_le()
@@ -104,9 +104,9 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
     });
 }
 
-/// Checks the sets of constraints and tied weights without which, according to a report, a split
-/// fits: a split must fit without the set, and none if any member of the set is kept. `asked` is a
-/// request for which no split fits.
+/// Makes the report on `asked`, a request for which no split fits. The report has sets of
+/// constraints and tied weights that the user could give up so that a split fits. Checks each set:
+/// a split must fit without the whole set, and no split may fit if any member of the set is kept.
 fn check_relaxed(answers: &Answers<'_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {

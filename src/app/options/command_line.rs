@@ -13,9 +13,9 @@ use std::path::Path;
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
-/// Options that suggested commands leave out, although [`REPEATED`] has their groups:
-/// `--list-layers`, since it requests a result, and `--solver`, since commands are only suggested
-/// after a search with its default value.
+/// Options that suggested commands do not repeat, although [`REPEATED`] has the groups that contain
+/// them: `--list-layers`, since it requests a result, and `--solver`, since commands are only
+/// suggested after a search with its default value.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
 /// A parsed command line, which either prints something about the command or reads a profile.
@@ -45,7 +45,8 @@ impl CommandLine {
         let matches = command
             .try_get_matches_from_mut(&line)
             .map_err(|error| with_suggestion(error, &command))?;
-        // `Options` cannot be made with `--generate`, since it requires the argument PROFILE.
+        // With `--generate`, the command line has no argument PROFILE. `Options` requires this
+        // argument, so no `Options` are made.
         if let Some(&what) = matches.get_one::<Generate>("generate") {
             return Ok(Self::Generate(what));
         }

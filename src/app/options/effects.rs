@@ -18,11 +18,11 @@ pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
 /// Clap id of the group of options that affect only results about splits. The id is `on`, followed
 /// by the clap ids of the options that request these results.
 pub const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results with the stages of a split. The id is
-/// `on`, followed by the clap ids of the options that request these results.
+/// Clap id of the group of options that affect only results that show each stage of a split. The id
+/// is `on`, followed by the clap ids of the options that request such results.
 pub const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results in which bytes are compared with the
-/// limit of a tile. The id is `on`, followed by the clap ids of the options that request these
+/// Clap id of the group of options that affect only results that compare bytes with the memory
+/// limit of a tile. The id is `on`, followed by the clap ids of the options that request such
 /// results.
 pub const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
@@ -38,7 +38,8 @@ pub const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
 /// `on`, followed by the clap id of the option that requests this table.
 pub const ON_TILES: &str = "on memory_totals";
 
-/// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
+/// The clap ids of all groups of options that affect only some results, in the order in which
+/// `--help` lists these groups.
 const GROUPS: [&str; 6] = [
     ON_SPLITS, ON_STAGES, ON_LIMITS, ON_EMIT, ON_TABLES, ON_TILES,
 ];
@@ -49,8 +50,8 @@ const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_b
      memory_totals memory_affinity interlayer_communication layer_name_regex inputs_regex_layer_0 \
      save_to_file load_from_file verbose";
 
-/// Returns a clap group for each id in [`GROUPS`]. Each option joins the group of the results that
-/// it affects, where it is declared.
+/// Returns a clap group for each id in [`GROUPS`]. The declaration of an option names the group
+/// that the option joins.
 pub fn groups() -> [ArgGroup; GROUPS.len()] {
     GROUPS.map(|id| ArgGroup::new(id).multiple(true))
 }
@@ -62,8 +63,8 @@ pub struct Effect {
     /// The options of the group, which affect only some results. Each would be ignored unless an
     /// option that requests these results ([`on`](Self::on)) is given too.
     pub options: Vec<String>,
-    /// The options that request the results which [`options`](Self::options) affect. At least one
-    /// of them must be given with any of `options`.
+    /// Options that request results. [`options`](Self::options) affect only these results, so if
+    /// any of `options` is given, at least one option in `on` must be given too.
     pub on: Vec<&'static str>,
 }
 

@@ -138,9 +138,9 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns the request for layers, a split and a pipeline that the options make. Values that
-    /// depend on the model, such as the number of IPUs without `--num-ipus`, are chosen after the
-    /// model is read.
+    /// Converts the command-line options into a request: how to find layers, which split to find,
+    /// and in which pipeline. Values that depend on the model, such as the number of IPUs without
+    /// `--num-ipus`, are chosen after the model is read.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, search) = (&self.pipeline, &self.time, &self.search);

@@ -72,7 +72,7 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 /// it.
 #[derive(Debug, Clone)]
 pub struct OfProfile<T> {
-    /// Value of the setting, such as the samples in a micro-batch.
+    /// Value of the compilation's setting, such as the samples in a micro-batch.
     pub value: T,
     /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
@@ -125,9 +125,9 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of an option, or `None` for `auto`, with which popliner chooses as the model suggests.
-/// For a field of type `Option`, clap would take `None` as an option that is not given; this other
-/// name of `Option` prevents that.
+/// The value of an option. `None` stands for `auto`: popliner chooses the value from the model in
+/// the profile. Clap would make an option with a field of type `Option` optional, with `None` if
+/// the option is not given; this other name of `Option` prevents that.
 pub type OrAuto<T> = Option<T>;
 
 /// Returns a parser that accepts `auto`, with the result `None`, and all values of `T`.

@@ -36,7 +36,8 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// Returns the purpose of a variable with the base name `name`; `None` if the name shows none.
+    /// Returns the purpose in a pipeline, such as a stash, of a variable with the base name `name`
+    /// (its name without prefix and suffix); `None` if the name shows no such purpose.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);
@@ -64,8 +65,8 @@ impl PipelineName {
     }
 }
 
-/// Bytes of variables, one entry per purpose in a pipeline. The bytes of the [`PipelineName`]
-/// `name` are at the index `name as usize`.
+/// Bytes of variables, one sum for each purpose that a variable may have in a pipeline (see
+/// [`PipelineName`]). The sum for the purpose `name` is at the index `name as usize`.
 pub type BytesByName = [u64; PipelineName::ALL.len()];
 
 /// The number of lowered variables of a compilation, their bytes by IPU and by tile, and the
@@ -213,8 +214,9 @@ pub fn read(
     }))
 }
 
-/// Reads the base names of variables that show a purpose in a pipeline. Returns a map from the id
-/// of a name to the purpose.
+/// Reads the base names of variables (names without prefix and suffix), and keeps each name that
+/// shows a purpose in a pipeline, such as a stash. Returns a map from the id of such a name to the
+/// purpose.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {

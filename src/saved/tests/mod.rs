@@ -31,9 +31,10 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // Further groups of variables on 4 tiles. The groups of a tile have 3 uses (pairs of an
-    // equivalence class and a use set). Any two of them have more than 2^32 bytes together, so no
-    // two groups can be merged into one.
+    // 600,000 more groups of variables on the same 4 tiles. Groups on a tile are merged if they
+    // have the same equivalence class and the same use set (the operation groups that use them),
+    // and if their sum fits in 32 bits. No two of these groups are merged, since any two of them
+    // have more than 2^32 bytes.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {

@@ -24,8 +24,9 @@ pub(super) fn target(tiles: u32) -> Target {
     }
 }
 
-/// Returns no contradictions (disagreements of a profile with itself) if `computed` is 0, otherwise
-/// one about a single tile and one about all tiles.
+/// Returns two contradictions of a profile with itself, or none if `computed` is 0. In the first,
+/// tile 3 has `computed` bytes, but 0 bytes are recorded. In the second, a table has no rows, but
+/// `computed` rows are needed.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
     let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, numbers);
