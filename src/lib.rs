@@ -60,6 +60,7 @@
 //! | a column of a table | `report/tables.rs` |
 //! | a form of `--emit` | `report/emit/mod.rs` |
 //! | a check of the profile | `witnesses/mod.rs` lists the file of each check |
+//! | a setting of pipelines, such as `--recompute` | `memory/pipeline/settings.rs`; which pipelines are tried, `Level::pipelines` in `analysis/request.rs`; where each one reaches memory and times, `index_of` in `search/profile_tables.rs` |
 //! | what a stage stashes, in how many copies, and what it transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
 //! | which modules are layers | `model/modules/which_are_layers.rs` |
 //! | whether Out runs on the first IPU, beside In | `OutOn` in `model/placement/mod.rs`; the bytes that this adds to the first stage, `memory/pipeline/additions.rs` |

@@ -5,7 +5,9 @@
 //! `--help`, `short_help` its text in `-h`, and `group` the results that it affects, if it does not
 //! affect all ([`effects`]). What an option changes in a split goes on into a field of a
 //! [`Request`] (`Options::request`). The next step is `src/analysis/request.rs`: when the model is
-//! read, `Level::question` there makes the request of the solver, `SearchRequest`.
+//! read, `Level::pipelines` there makes the pipelines to try from the settings of pipelines, such
+//! as `--recompute`, and `Level::question` makes the request of the solver (`SearchRequest`) from
+//! all other options.
 
 mod command_line;
 mod effects;
