@@ -78,9 +78,9 @@ pub struct Refusal {
     /// Changes of the model that would free memory in the stage `most_over`, which exceeds its
     /// limit most. No profile can show whether these changes are enough.
     pub advice: Vec<Advice>,
-    /// The largest variables that are live at the peak of the fullest tile of the stage
-    /// `most_over`. Variables of one category whose names differ only in numbers are one entry;
-    /// there are at most 3 entries, most bytes first. Empty if names of variables are
+    /// The largest variables at the memory peak of the fullest tile of `most_over`, the stage that
+    /// exceeds its limit most. Variables of one category whose names differ only in numbers are one
+    /// entry; there are at most 3 entries, most bytes first. Empty if names of variables are
     /// unavailable, such as in a saved model.
     pub largest_variables: Vec<VariableSum>,
 }

@@ -231,9 +231,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns why a user would choose `ipus` IPUs (one machine, a pod, or a power of two, as the
-/// number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
-/// `stages` stages. Returns `None` if there is nothing to say.
+/// Returns what is special about the number `ipus` of IPUs (one machine, a pod, or a power of two,
+/// which a replica needs), and how many of these IPUs stay empty in a split into `stages` stages.
+/// Returns `None` if there is nothing to say.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

@@ -1,4 +1,5 @@
-//! The contents of a [`Report`], and whether the report may say that a model fits.
+//! The contents of a [`Report`]. Also withholds the verdict (fits or does not fit) if the profile
+//! contradicts itself.
 
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
@@ -45,10 +46,10 @@ pub struct Report {
     /// The memory that the compiler recorded in the profile, and the limit in bytes of each
     /// tile.
     pub memory: RecordedMemory,
-    /// The pseudo-layers for operations outside all layers, which determine the meaning of the
-    /// layer name `null`: In (before the layers, with Out after them) or None. With
-    /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with
-    /// `null` (In) then ends with `"Out"`.
+    /// The pseudo-layers, which stand for operations outside all layers: In (before the layers) and
+    /// Out (after them), or None. They determine what the layer name `null` means: In or None. With
+    /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with `null`
+    /// (In) then ends with `"Out"`.
     pub pseudo_layers: PseudoLayers,
     /// The memory of each layer as a stage of its own, in layer order. The pseudo-layers In and Out
     /// (the operations before and after the layers) or None have entries, too. With `out-with-in`,

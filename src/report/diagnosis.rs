@@ -46,9 +46,9 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
 /// operations, and the programs that belong to none.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// Separates the recorded programs that belong to operations from the programs that do not. There
-/// are four entries: for all operations (`all`) and for only the operations with a layer
-/// (`layered`), one entry for each kind of program (execution and exchange).
+/// Separates the recorded programs that belong to operations from the programs that do not, for
+/// each kind of program (execution and exchange). Does this twice, so that there are four entries:
+/// for all operations (`all`), and for only the operations with a layer (`layered`).
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,

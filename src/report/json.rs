@@ -82,9 +82,9 @@ struct Document<'a> {
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's
 /// framework comes first. The list is empty if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    // An HTML page needs lines of configuration for the cuts that its reader makes. If stages come
-    // from several profiles, the page has no such lines: the available memory proportion of a stage
-    // would depend on the cuts.
+    // The reader of an HTML page can move cuts, so the page needs the configuration for every split
+    // (`lines`). If stages come from several profiles, the page has no such lines: the available
+    // memory proportion of a stage would depend on the cuts.
     let tried = report
         .what_if
         .as_ref()
@@ -112,8 +112,8 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Returns the whole report as a JSON document with line breaks. The HTML page contains the same
-/// document, although it needs no line breaks: for another layout, the compiler would build the
-/// serialization of all report types twice.
+/// document, although it needs no line breaks: a second layout would double the compiled code that
+/// serializes a report.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,

@@ -24,10 +24,10 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of positions of the layer order (In, layers, Out) as people see them. A
-    /// position without a name in `layers` is the first one; it is called `In` or, in the classic
-    /// memory model, `None`. If In and Out are one position, `layers` has a separate entry for Out,
-    /// so the first position is called `In`, not `In Out`.
+    /// Returns the names of positions of the layer order (In, layers, Out) as people see them.
+    /// `layers` has `None` for the first position, which is called `In` or, in the classic memory
+    /// model, `None`. It is never called `In Out`: if In and Out are one position, `layers` has an
+    /// entry for Out, too.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()

@@ -35,9 +35,9 @@ pub struct Liveness {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
-    /// The first liveness step that the curve covers.
+    /// The first liveness step of this curve of live bytes.
     pub first_step: u32,
-    /// The last liveness step that the curve covers, inclusive.
+    /// The last liveness step of this curve of live bytes, inclusive.
     pub last_step: u32,
     /// Bytes that are the same at each step and are no variables: code, vertex state, gaps
     /// between variables, and a stage's stash and accumulators.
@@ -60,8 +60,7 @@ pub struct Curve {
 pub struct Peak {
     /// The liveness step with the most live bytes; of equal steps, the first one.
     pub step: u32,
-    /// All bytes at this step: `fixed` and `always_live` of the curve, plus the live variables that
-    /// are not always live.
+    /// All bytes at this step: the live variables and the `fixed` bytes of the curve, such as code.
     pub bytes: u64,
 }
 
@@ -108,7 +107,7 @@ pub struct VariableSum {
     /// that this entry adds up.
     #[serde(flatten)]
     pub variable: LiveVariable,
-    /// Number of variables that this entry adds up, at least 1.
+    /// Number of variables in this sum; 1 for a single variable.
     pub count: u64,
 }
 
@@ -147,11 +146,12 @@ pub struct LiveSteps {
     /// start of the backward pass, and high and low points of the curve of live bytes between
     /// these steps.
     pub steps: Vec<u32>,
-    /// For each drawn step, the program that runs at the step, such as `OnTileExecute
-    /// encoder/3/MatMul`.
+    /// For each entry of `steps` (the steps that an HTML page draws), the program that runs at the
+    /// step, such as `OnTileExecute encoder/3/MatMul`.
     pub programs: Vec<String>,
-    /// The name of the operation whose program runs at each drawn step; `null` if the program
-    /// belongs to no operation. If outlined code belongs to several operations, the first one.
+    /// For each entry of `steps`, the name of the operation whose program runs at the step; `null`
+    /// if the program belongs to no operation. If outlined code belongs to several operations, the
+    /// first one.
     pub operations: Vec<Option<String>>,
     /// Bytes of the variables that are live at each drawn step but not at every step of the
     /// program, summed over all tiles.

@@ -159,8 +159,8 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // The document says that ranges of several layers are over the limit only if no single
-        // layer is over the limit by itself.
+        // The Markdown report mentions ranges of several layers that are over the limit only if no
+        // single layer is over the limit by itself.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

@@ -25,7 +25,8 @@ pub struct PipelineFacts {
     /// the highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of
     /// working at once.
     pub runs: u32,
-    /// Whether the search chose which activations to recompute, since the user did not say so.
+    /// Whether the search chose which activations to recompute, since the user gave no
+    /// `--recompute`.
     pub recompute_by_default: bool,
     /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
     /// from replicas are in the profile only while they are used. If activations were
@@ -124,8 +125,8 @@ pub struct StageUpdate {
     /// Bytes on the fullest tile of the stage in the forward and backward passes, for
     /// comparison with the update.
     pub in_passes: u64,
-    /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
-    /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
+    /// The part of `bytes` that only the update needs: loaded optimizer state, landing pads
+    /// (buffers for loaded tensors), gathered tensors, and tensors that the update makes.
     pub taken: u64,
     /// The names of the weights whose update needs the most bytes on `tile`; weights without a
     /// name are left out.
@@ -162,8 +163,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns how often the layers on both sides of a cut of the split run in one forward pass, at
-    /// least 1; if cuts differ, the highest number. Above 1, the IPUs take turns.
+    /// Returns how often one forward pass runs the layers on both sides of a cut of the split: the
+    /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
+    /// once.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
         self.placement

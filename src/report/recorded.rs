@@ -244,8 +244,8 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total,
-                // The bytes with gaps between variables are left out unless the profile has them
-                // for every tile.
+                // `with_gaps` (bytes including the gaps between variables) is left out unless the
+                // profile has these bytes for every tile.
                 with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),

@@ -348,8 +348,8 @@ fn plan(report: &Report, form: Form) -> Vec<Block> {
     blocks
 }
 
-/// Makes the table of layers; Markdown shows only the largest layers. A report on a compilation has
-/// no such table.
+/// Makes the table of layers; Markdown shows only the largest layers. A report on a recorded
+/// compilation (`fit`) has no such table.
 fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,

@@ -245,9 +245,9 @@ pub fn plan(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Returns the sentence that says what the times in the last rows of a plan leave out, if their
-/// optimizer state is off the chip or sharded. Such times are not comparable with others. Returns
-/// `None` if all times are complete.
+/// Returns the sentence that says what the times of some rows of a plan leave out: loading or
+/// gathering optimizer state that is off the chip or sharded. These rows are the last ones, since
+/// their times are not comparable with others. Returns `None` if all times are complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());

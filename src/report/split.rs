@@ -60,9 +60,9 @@ pub struct Stage {
     /// The name of the stage's first layer; `null` for the position before the layers (In or
     /// None).
     pub layer_from: Option<String>,
-    /// The name of the stage's last layer; `Out` if the stage ends with the operations after the
-    /// last layer. `null` if the stage has only the position before the layers (In or None). If Out
-    /// runs on the first IPU, together with In, no stage ends with Out.
+    /// The name of the stage's last layer; `Out` for the operations after the last layer, unless
+    /// they run on the first IPU together with In. `null` if the stage has only the position before
+    /// the layers (In or None).
     pub layer_to: Option<String>,
     /// The names of all layers of the stage, in order.
     pub layers: LayerNames,
@@ -139,9 +139,10 @@ pub struct Fullness {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
-    /// The lowest number of bytes in this range of the histogram.
+    /// The lower end in bytes of this range of the histogram, inclusive.
     pub from: u64,
-    /// The highest number of bytes in this range of the histogram.
+    /// The upper end in bytes of this range of the histogram, inclusive; in the range above the
+    /// limit, the bytes of the fullest tile.
     pub to: u64,
     /// Number of tiles whose bytes are in this range of the histogram.
     pub tiles: u32,
@@ -175,13 +176,13 @@ pub struct Cut {
 pub struct Move {
     /// The name of the layer that moves across the cut, as a list with one entry.
     pub layers: LayerNames,
-    /// The index of the stage that the layer moves to.
+    /// The index of the stage to which the layer in `layers` moves.
     pub to_stage: u32,
-    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if the
-    /// layer of `layers` moves across the cut.
+    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, once
+    /// the layer in `layers` has moved across the cut.
     pub fullest_tile_bytes: [u64; 2],
-    /// By how many bytes the two entries of `fullest_tile_bytes` are above the bytes of these
-    /// stages in the report's split, where the layer does not move; below 0 if they are lower.
+    /// By how many bytes the move changes the fullest tile of the stage before the cut and of the
+    /// stage after the cut; below 0 for fewer bytes than without the move.
     pub change: [i64; 2],
 }
 

@@ -39,8 +39,8 @@ pub struct StepFacts {
     /// Bytes that the IPUs of one replica load from and store to memory outside the IPUs in the
     /// step; `null` if all optimizer state is on the chip.
     pub streamed_bytes: Option<u64>,
-    /// Whether `cycles` includes the time of `streamed_bytes`, which needs
-    /// `--streaming-bandwidth` and the clock; `null` if `streamed_bytes` is `null`.
+    /// Whether `cycles` includes the time of loading and storing `streamed_bytes`. This time is
+    /// known only with `--streaming-bandwidth` and the clock. `null` if `streamed_bytes` is `null`.
     pub streaming_is_counted: Option<bool>,
     /// The index of the slowest stage, which has the most cycles for a micro-batch; of equally
     /// slow stages, the first one.

@@ -209,8 +209,9 @@ impl Cell {
         }
     }
 
-    /// Returns the text of the cell for programs: names are whole, and numbers have no separators.
-    /// `order` determines whether the position before the layers is called In or None.
+    /// Returns the text of the cell in output for other programs, such as CSV: names are whole, and
+    /// numbers have no separators. `order` determines whether the position before the layers is
+    /// called In or None.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {
@@ -384,7 +385,7 @@ impl Table {
             .collect()
     }
 
-    /// Returns the highest limit that the bars beside rows show; `None` if the table has no bars.
+    /// Returns the highest limit in bytes of all rows with a bar; `None` if the table has no bars.
     pub(super) fn highest_limit(&self) -> Option<u64> {
         self.bars().into_iter().map(|(_, limit)| limit).max()
     }
@@ -409,11 +410,11 @@ impl Table {
     }
 }
 
-/// Makes a table from its name, the items of its rows, the names of variables for the item and for
-/// its index, and the columns in the order of the CSV form. A column has an optional variant of
-/// `When`, its name, a variant of `Kind`, and in parentheses the cell: a field of the item, such as
-/// `(.fullest_tile.bytes)`, or an expression. `let` bindings that cells use may precede the
-/// columns.
+/// Makes a table from its name, the items (one for each row), and the columns in the order of the
+/// CSV form. As in a closure, `|item, index|` names the item of a row and, optionally, its index. A
+/// column has an optional variant of `When`, its name, a variant of `Kind`, and in parentheses the
+/// cell: a field of the item, such as `(.fullest_tile.bytes)`, or an expression. `let` bindings
+/// that cells use may precede the columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
         $($($when:ident)? $column:literal $kind:ident $cell:tt,)*

@@ -38,26 +38,26 @@ pub struct WhatIf {
     /// Bytes of memory of a tile, from the command line or the profile: one number for all
     /// IPUs, or one for each IPU. Empty if the report was made without a command line.
     pub memories: Vec<u64>,
-    /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The
-    /// rest is the limit.
+    /// Bytes of a tile that are kept free (`--reserve`), one number for each entry of `memories`.
+    /// The limit is the memory less these bytes.
     pub reserves: Vec<u64>,
     /// The arguments about the model and the constraints with which the HTML page begins a
     /// command line for another split. Empty if the report was made without a command line.
     pub arguments: Vec<String>,
 }
 
-/// The bytes and cycles of one profile, from which an HTML page computes the stages that have
-/// the available memory proportion of this profile.
+/// The bytes and cycles of one profile. With `--amp`, an HTML page uses them for the stages that
+/// are compiled with the available memory proportion of this profile; without, for all stages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
     /// Bytes on the fullest tile of each possible stage, that is, of each range of layers between
-    /// two boundaries. The stages are in the order of their beginnings; of equal ones, in the order
-    /// of their ends. With `by_stages_after`, a stage has one number for each number of stages that
-    /// may follow it, ascending: only for 0 if the stage ends at the last boundary; otherwise for
-    /// 1, 2, ... up to the number of boundaries after its end, but less than `max_stages`.
+    /// two boundaries (positions where a stage may begin or end), sorted by beginning and then by
+    /// end. With `by_stages_after`, a stage has a number for each number of stages that may follow
+    /// it, ascending: only for 0 if it ends at the last boundary; otherwise from 1 to the number of
+    /// later boundaries, but less than `max_stages`.
     pub bytes: Vec<u64>,
     /// For each boundary except the first and the last, the bytes that cross a cut there, over
     /// all tiles.
@@ -92,9 +92,10 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns the numbers of stages that may follow a stage, for each of which
-    /// [`ProfileNumbers::bytes`] has an entry. `end` is the index of the boundary at which the
-    /// stage ends, and `boundaries` the number of all boundaries.
+    /// Returns the numbers of stages that may follow a stage; [`ProfileNumbers::bytes`] has an
+    /// entry of this stage for each of them. `end` is the index of the boundary (a position where a
+    /// stage may begin or end) at which the stage ends, and `boundaries` is the number of all
+    /// boundaries.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -128,8 +129,9 @@ impl WhatIf {
     /// then those near the cuts of the report's split (`split`) and of the best splits, then those
     /// near `split` only. Returns `None` if even the cuts `split` need more entries.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// The largest distance, in positions of the layer order, between a boundary and the
-        /// nearest cut of the splits that the HTML page must be able to show.
+        /// The largest distance, in positions of the layer order, between a boundary (a position
+        /// where a stage may begin or end) and the nearest cut that the HTML page must be able to
+        /// show.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -148,8 +150,9 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets the boundaries, at which a stage may begin or end, and the bytes of stages between them
-    /// (`profiles`). Drops each best split (`best`) that has a cut at another position.
+    /// Sets `boundaries`, the only positions at which a stage may begin or end, and `profiles`, the
+    /// bytes of the stages between them. Drops each split in `best` that has a cut at another
+    /// position.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
             best.cuts
@@ -282,8 +285,8 @@ impl WhatIf {
 }
 
 /// Returns the best split for each number of IPUs that the search tried, in the pipeline of the
-/// report's split. If the search tried one number only, returns the report's split, unless the user
-/// gave it.
+/// report's split. If the search tried only one number, this is the report's split; the list is
+/// empty if the user gave that split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
         ipus: ipus as u32,
@@ -382,9 +385,9 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // In the copy with at most 500 numbers of bytes, the cuts of the best split (position 20)
-        // and of the report's split (position 10) are still boundaries, and so are the positions
-        // beside them.
+        // With at most 500 entries of `bytes`, some positions are no boundaries (where a stage may
+        // begin or end). The cuts of the best split (position 20) and of the report's split
+        // (position 10) still are, and so are the positions beside them.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -397,8 +400,8 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // Four numbers of bytes are too few for the cuts of both the best split and the report's
-        // split, so only the cut of the report's split stays a boundary.
+        // With at most 4 entries of `bytes`, the cuts of the best split and of the report's split
+        // cannot both be boundaries, so only the cut of the report's split is one.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

@@ -267,9 +267,9 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables are counted separately. They are live at each drawn step,
-                // so they would fill the list of each step, and variables that are live only at
-                // some steps would be left out.
+                // Always-live variables have a limit of their own. They are live at each step that
+                // the HTML page draws, so they would fill the page's list of each step, and
+                // variables that are live only at some steps would be left out.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans
@@ -286,9 +286,10 @@ impl<'a> ChosenSteps<'a> {
     }
 }
 
-/// Chooses the tiles whose variables an HTML page lists: first `fullest`, the fullest tile of the
-/// model; then at most [`MAX_OTHERS`] of `stages`, the fullest tile of each stage; then, up to
-/// [`MIN_OTHERS`] more, the next fullest tiles of the model, from `all`.
+/// Chooses the tiles whose variables an HTML page lists: `fullest`, the fullest tile of the model,
+/// and then at most [`MAX_OTHERS`] of `stages`, the fullest tile of each stage. If these others are
+/// fewer than [`MIN_OTHERS`], the next fullest tiles of the model (`all`) are added up to this
+/// number.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     let stages = stages.map(|tile| (tile, MAX_OTHERS));

@@ -136,8 +136,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the variables at the memory peak of the whole model, which a saved model contains by
-    /// name; `None` if it has no such variables, or if only the split was requested.
+    /// Returns the variables at the memory peak of the whole model, whose names a saved model
+    /// contains. Returns `None` if the model has no such names, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
         self.model
             .memory_peak

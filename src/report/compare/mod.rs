@@ -54,8 +54,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the layers that need more bytes in the later report than in the earlier one, on
-    /// their fullest tile or over all tiles, each with its name and its growth in bytes: on the
-    /// fullest tile, and over all tiles.
+    /// their fullest tile or over all tiles. Each has its name and two numbers of bytes: its growth
+    /// on the fullest tile, and its growth over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers
             .iter()
@@ -180,8 +180,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     if head.version != VERSION {
         return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
-    // Only an error of parsing text has a line number, so the text is parsed a second time instead
-    // of converting a parsed value.
+    // The text is parsed again, now as a whole report: an error of parsing text has a line number,
+    // which an error of converting a parsed JSON value lacks.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 

@@ -105,8 +105,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Returns one line that says whether the model fits now, whether it did before, and which
-    /// layer grew most. `look` has the units and colours of the text.
+    /// Returns one line that says whether the model fits in the later report, whether it did in the
+    /// earlier one, and which layer grew most. `look` has the units and colours of the text.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),

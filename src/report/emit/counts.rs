@@ -20,8 +20,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // Up to its first number, the layer has the same name as the last block, so it belongs
-            // to this block. So do the layers without a number between the block and this layer.
+            // The layer has the name of the previous block, such as `encoder.3`, so it extends this
+            // block. Layers without a number in between belong to the block, too.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -135,7 +135,8 @@ impl Draft<'_> {
 
     /// Adds the entries of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, which name the
     /// parts of the model at each position: `"emb"` for In, `"hid"` for a block, and three parts
-    /// for Out. Also adds the notes that [`count`](Self::count) adds.
+    /// for Out. Also adds the notes of [`count`](Self::count), such as the note on layers outside
+    /// blocks.
     pub fn parts_of_bert(&mut self) {
         const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
         self.count("\"hid\"");

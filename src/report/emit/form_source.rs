@@ -13,8 +13,8 @@ pub struct FormSource<'a> {
     pub split: &'a Split,
     /// The name of the model in the user's code, from which paths of modules start.
     pub root: &'a str,
-    /// The highest number of stages if the configuration is written for every split of the layers,
-    /// as an HTML page needs it; `None` if only `split` is written.
+    /// For an HTML page, the configuration is written for every split of the model's layers into at
+    /// most this number of stages. `None` if only `split` is written.
     pub most_stages: Option<usize>,
     /// The split that the user's code would make of the configuration, if the form of `--emit`
     /// cannot express `split`; otherwise `None`.
@@ -127,8 +127,8 @@ impl<'a> FormSource<'a> {
             .collect::<Option<_>>()
             .unwrap_or_default();
         match amps.first() {
-            // An available memory proportion that all stages have in common also holds for splits
-            // into other numbers of stages.
+            // If all stages have the same available memory proportion, it is also written for
+            // splits into other numbers of stages.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }

@@ -26,8 +26,9 @@ pub struct Line {
     /// - `free`: the number of IPUs without a stage; if there are none, the line is left out
     /// - `shortfall`: why the split does not fit; if it fits, the line is left out
     text: Vec<String>,
-    /// The position of the layer order (0 for In) to which the condition `begins` and the value
-    /// `stage` in `text` refer. Missing if the line has neither of them.
+    /// A position of the layer order (0 for In). `begins` says whether a stage must begin there,
+    /// and the value `stage` in `text` is the index of the stage that contains it. Missing if this
+    /// line of the configuration has neither of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, this line of configuration belongs only to splits in which a stage other than
@@ -45,10 +46,10 @@ pub struct Line {
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
     /// For each position of the layer order, a text such as the name of a part of the model, or an
-    /// empty text. The values `counts`, `numbers` and `lists` in `text` count or list these texts
-    /// by stage, without empty texts. If there are texts after the last stage, `lists` has one more
-    /// list for them or, if the split has a single stage, has them in the list of this stage. Empty
-    /// if `text` has none of these values.
+    /// empty text. The values `counts`, `numbers` and `lists` in `text` count or list the texts of
+    /// each stage, without empty texts. Texts after the last stage are one more list in `lists`; if
+    /// the split has a single stage, its list includes them. Empty if `text` has none of these
+    /// values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
@@ -61,15 +62,15 @@ pub struct Draft<'a> {
     pub text: Lines<'a>,
 }
 
-/// Collects the lines of a configuration, for one split or for every split of the same layers.
+/// Collects the lines of a configuration, for one split or for every split of the model's layers.
 pub struct Lines<'a> {
     source: FormSource<'a>,
     /// The beginning of each line if the lines are notes for the user: a comment mark, or an empty
     /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
-    /// of the model, or an empty text. Some lines of a configuration count or list these texts by
-    /// stage; such a line gets a copy of the texts when it is added to `all`.
+    /// of the model, or an empty text. A line of the configuration that counts or lists these texts
+    /// by stage gets a copy of them when it is added to `all`.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -86,12 +87,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that the configuration has for every split.
+    /// Adds a line of configuration that belongs to every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref());
     }
 
-    /// Adds a line that the configuration has for every split. [`STAGE`] in `text` stands for the
+    /// Adds a line of configuration that belongs to every split. [`STAGE`] in `text` stands for the
     /// index of the stage that contains `position`, a position of the layer order (In, a layer or
     /// Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
@@ -110,8 +111,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds lines of the configuration that depend on the number of stages. `text` returns the line
-    /// for a number of stages, or `None` if there is none; consecutive numbers with equal text
+    /// Adds lines of configuration that depend on the number of stages. `text` returns the line for
+    /// a number of stages, or `None` for no line. Consecutive numbers of stages with equal text
     /// share one line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();

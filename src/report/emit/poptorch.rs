@@ -159,8 +159,8 @@ fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            // A part of the path such as `03` is a key, not an index, since Python numbers have no
-            // leading zeros.
+            // A part of the module's path such as `03` cannot be an index like `[3]`, since numbers
+            // in Python have no leading zeros.
             _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
                 module += &format!("[{part}]")
             }

@@ -17,8 +17,9 @@ use crate::wording::{capital, grouped};
 /// warning about a split that does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of notes for the user on what numbers of blocks on each IPU do not express: the
-/// IPUs of In and Out (the operations before and after the layers), and unused IPUs.
+/// The template of notes for the user about what is missing in a configuration that only counts the
+/// blocks on each IPU: the IPUs of In and Out (the operations before and after the layers), and the
+/// number of unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
 impl Draft<'_> {
@@ -184,9 +185,9 @@ impl FormSource<'_> {
                     .flat_map(|amp| [amp, amp])
                     .map(|amp| (amp * 1e4).round() / 1e2),
             ),
-            // In a template, the name of a condition after `$` becomes `true` or `false`. All other
-            // names, such as `stage`, are values that depend on the cuts, so a placeholder is
-            // written.
+            // In a template of `--emit`, `$` with the name of a condition becomes `true` or
+            // `false`. Any other name, such as `stage`, is a value that depends on the cuts. It
+            // becomes a placeholder, which is filled in for each split.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
                 None => format!("\0{name}\0"),

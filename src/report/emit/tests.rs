@@ -287,7 +287,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
         "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
     );
     has(&text, "WARNING: layer b runs before stage 1, too");
-    // Names do not tell which Keras layer calls a module outside the model's own scope.
+    // If the module at which a stage begins is outside the model's own scope, its name does not
+    // tell which Keras layer calls it.
     let leaf = report.split.as_mut().unwrap().modules[3]
         .leaf
         .replace("shared".into());
@@ -301,8 +302,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
     has(&text, "pipeline_splits:\n- \"h/1\"\n- \"2\"\n");
 }
 
-/// Text generation needs a stage that begins with the decoder, after an encoder on 1, 2, 4, ...
-/// IPUs.
+/// To generate text, Optimum needs the encoder on 1, 2, 4, ... IPUs without layers of the decoder.
+/// If no stage begins with the decoder, the configuration has a warning.
 #[test]
 fn generation_cuts_before_the_decoder() {
     let text = |stages: &[&[&str]]| {

@@ -81,7 +81,8 @@ pub struct PartComparison {
     pub predicted: u64,
     /// Recorded bytes of this kind of contents on the fullest tile of a stage's IPU.
     pub recorded: u64,
-    /// Recorded minus predicted bytes of this kind of contents on the fullest tiles.
+    /// `recorded` less `predicted`: below 0 if the fullest tile has fewer bytes of this kind of
+    /// contents than predicted.
     pub difference: i64,
 }
 
@@ -147,8 +148,8 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            // Counts the layers (without In and Out) that are both in the predicted stage and on
-            // the IPU `left[place]`. `left` has the IPUs that are not matched with a stage yet.
+            // Counts the layers (without In and Out) of the predicted `stage` that also run on the
+            // IPU `left[place]`. `left` has the IPUs that are not matched with a stage yet.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
                 stage

@@ -69,13 +69,13 @@ pub struct IpuFit {
     pub layers: Option<LayerNames>,
     /// Bytes in use on the IPU, summed over all its tiles, without gaps between variables.
     pub total: u64,
-    /// Number of the IPU's tiles that do not fit: their bytes are over the limit, or they need more
-    /// than the memory of a tile if gaps between variables are included.
+    /// Number of the IPU's tiles that do not fit: the bytes of the tile are over its limit or, if
+    /// gaps between variables are included, over the memory of a tile.
     pub tiles_over: u32,
     /// Bytes that the IPU's tiles need beyond the memory of a tile, with the gaps between
     /// variables, summed over these tiles.
     pub overflowed: u64,
-    /// The tile of the IPU with the most bytes, which decides whether the IPU fits.
+    /// The tile of the IPU that has the most bytes in use.
     pub fullest_tile: RecordedTileFacts,
     /// How the bytes in use are distributed over the tiles of the IPU.
     pub tiles: Fullness,
@@ -111,8 +111,8 @@ pub struct RecordedTileFacts {
     pub free: i64,
     /// Bytes in use on the fullest tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
-    /// Bytes that the tile needs beyond its memory, with the gaps between variables. A tile
-    /// that overflowed does not fit, even if `free` is 0 or more.
+    /// Bytes by which the contents of the tile, including gaps between variables, exceed its
+    /// memory. If above 0, the tile does not fit, even if `free` is 0 or more.
     pub overflowed: u64,
     /// Bytes on the tile of the variables that are live on every step of the program.
     pub always_live: u64,
@@ -126,9 +126,9 @@ pub struct RecordedTileFacts {
     pub parts: TileParts,
 }
 
-/// Bytes of the variables of an IPU that exist only in a pipeline, such as stashed tensors,
-/// summed over tiles. Their names show their purpose. Variables that are never live at the same
-/// time all count.
+/// Bytes of the variables of an IPU that exist only in a pipeline, such as stashed tensors, summed
+/// over tiles. Their names show their purpose. All of these variables are added up, even if they
+/// are never live at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
@@ -187,11 +187,11 @@ pub struct FitComparison {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
-    /// Stages were matched by the names of the layers that run on each IPU. Stages without
-    /// named layers were matched in order.
+    /// Predicted stages were matched with IPUs by the names of the layers that run on each IPU.
+    /// Stages without named layers were matched in order.
     Layers,
-    /// Stages were matched in order, since the profile does not say which layers run on which
-    /// IPU.
+    /// Predicted stages were matched with IPUs in order, since the profile does not say which
+    /// layers run on which IPU.
     #[default]
     Order,
 }
@@ -345,9 +345,9 @@ impl TileParts {
         }
     }
 
-    /// Counts the bytes of the stash as variables unless `has_stash`, and those of accumulators
-    /// unless `has_accumulators`, so that the bytes of a tile are comparable with bytes that do not
-    /// distinguish these kinds.
+    /// Adds the bytes of the stash to those of variables unless `has_stash`, and the bytes of
+    /// accumulators unless `has_accumulators`. The result is comparable with the bytes of a tile
+    /// that do not distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);

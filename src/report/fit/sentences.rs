@@ -84,10 +84,10 @@ fn nearest(ipu: &IpuFit) -> String {
     )
 }
 
-/// Returns sentences that say how stages and IPUs were matched, and where the pipeline was cut at
-/// other layers than predicted. If the cuts are as predicted, they also say how much each stage
-/// differs from the prediction, which stage is nearest to its limit, and which `--reserve` would
-/// have been enough.
+/// Returns sentences that say how predicted stages and IPUs were matched, and where the pipeline
+/// was cut at other layers than predicted. If the cuts are as predicted, the sentences say by how
+/// many bytes each stage differs from the prediction, which stage is nearest to its limit, and with
+/// which `--reserve` the prediction would have been high enough.
 pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",

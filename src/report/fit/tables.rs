@@ -119,8 +119,8 @@ pub fn parts(report: &Report) -> Table {
     })
 }
 
-/// Makes the table that compares the fullest tile of each stage by kind of contents, such as code,
-/// with only the kinds whose recorded bytes differ from the prediction.
+/// Makes the table of predicted and recorded bytes on the fullest tile of each stage by kind of
+/// contents, such as code. Kinds with the predicted bytes are left out.
 pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     table

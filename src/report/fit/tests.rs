@@ -184,8 +184,8 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (reserves(&enough.stages), enough.reserve),
         (vec![0, 0], Some(0))
     );
-    // If the compilation was cut at other layers than predicted, stages and IPUs have different
-    // layers, so no `--reserve` is said to have been enough.
+    // If the compilation was cut at other layers than predicted, predicted stages and IPUs are not
+    // comparable, so the report names no `--reserve` that would have been enough.
     assert_eq!(
         comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
@@ -220,14 +220,15 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), Some(("variables", -648)));
     change(&mut stage, 576, 648);
     assert_eq!(worst_part(&stage), Some(("global exchange code", 648)));
-    // If the fullest tile is as full as predicted, no kind of contents (such as code) is to blame.
+    // If the fullest tile is as full as predicted, there is no difference that a kind of contents
+    // (such as code) could explain.
     change(&mut stage, 576, 576);
     assert_eq!(worst_part(&stage), None);
 }
 
-/// The stage in this test has more exchange code, and fewer bytes of variables, than predicted. The
-/// terminal and the HTML page explain a stage with fewer bytes than predicted by the variables, and
-/// a stage with more bytes by the exchange code.
+/// The stage in this test has fewer bytes of variables, and more bytes of exchange code, than
+/// predicted. If the sum is lower than predicted, the terminal and the HTML page name the variables
+/// as the main cause; if it is higher, the exchange code.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {

@@ -71,8 +71,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // A placeholder in double braces that has none of these names stays in the HTML page,
-            // where a test finds it.
+            // A placeholder in double braces with any other name stays in the HTML page, where a
+            // test finds it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -124,9 +124,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // Drop half of the bytes of possible stages, which the HTML page needs when its reader moves
-    // cuts. The bytes that stay are of stages that begin and end near the cuts of the report's
-    // split or of the best splits.
+    // Drop half of the bytes of possible stages, but keep stages that begin and end near the cuts
+    // of the report's split or of the best splits. The HTML page needs these bytes when its reader
+    // moves cuts.
     |report| {
         let cuts: Vec<u32> = report
             .stages()
@@ -138,7 +138,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
-    // Drop the largest variables of each tile, except on the 200 fullest tiles.
+    // Drop from the report the largest variables of each tile, except on the 200 fullest tiles.
     |report| {
         if let Some(map) = &mut report.memory.tile_map
             && let Some(lists) = &mut map.variables
@@ -153,8 +153,8 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     |report| report.live_steps = None,
     // Drop the contents of each tile, so that the page has no map of tiles.
     |report| report.memory.tile_map = None,
-    // Drop the versions and options that the framework and the application wrote beside the
-    // profile.
+    // Drop from the report the versions and options that the framework and the application wrote
+    // beside the profile.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 

@@ -205,8 +205,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
-/// Each step of [`LEFT_OUT`] removes some part of the report, and leaves the parts that later steps
-/// remove.
+/// Each function of [`LEFT_OUT`] removes its part of the report, and nothing that a later function
+/// removes.
 #[test]
 fn what_tells_least_is_left_out_first() {
     let mut report = report();

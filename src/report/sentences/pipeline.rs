@@ -78,8 +78,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // No reason is given here: optimizer state may be off the chip because the step is then
-        // faster, and not because the model would not fit otherwise.
+        // If the time of a step includes streaming, the search may have placed optimizer state off
+        // the chip only because the step is then faster. So the sentence gives no reason.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {
@@ -133,8 +133,8 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 }
 
 /// Returns the sentence that says what the profile lacks because of how it was recorded, and what
-/// the prediction adds instead. Returns `None` for the usual recording, with gradient accumulation
-/// and without recomputation.
+/// the prediction adds for this. Returns `None` for inference, and for a profile that was recorded
+/// with gradient accumulation, without recomputation, and with all tensors on the chip.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let recording = &facts.recording;
     let places = [
@@ -186,7 +186,8 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// If the report's split fits, returns a sentence about the best split in each other pipeline.
+/// Returns a sentence about the best split for each other choice of schedule, recomputation or
+/// place of optimizer state that was tried.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives

@@ -71,8 +71,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
-    // A tile cannot have more memory than the target has. If the model needs more, `--mem-per-tile`
-    // is not proposed: the verdict already gives the bytes over the limit.
+    // A tile cannot have more memory than the tiles of the target, so more is not proposed. The
+    // verdict already says by how many bytes the model is over the limit.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target

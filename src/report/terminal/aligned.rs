@@ -164,8 +164,8 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
-    // Rounding must not hide small numbers of bytes. Up to the mark at the limit, the bar looks
-    // full only if no bytes are free, and empty only for 0 bytes.
+    // Rounding must not hide small numbers of bytes. The part of the bar before the mark looks full
+    // only if no bytes are free, and empty only for 0 bytes.
     let share = (limit_share / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(

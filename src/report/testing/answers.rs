@@ -1,5 +1,5 @@
-//! The results of the search, as the report for tests has them: the proof that the split is the
-//! best, the reasons why no split fits, other splits, and the time of a step.
+//! The results of the search in the report that tests use: the proof that the split is the best,
+//! the reasons why no split fits, other splits, and the time of a step.
 
 use super::*;
 use crate::solve::{Cause, Objective, ObjectiveProof};
