@@ -105,8 +105,8 @@ impl GroupCode {
 pub struct OperationGroup {
     /// The id of the debug context that all operations of the group have.
     pub uid: u64,
-    /// The first and the last liveness step of the group's first operation, both inclusive; `None`
-    /// if this operation has no step.
+    /// The first and the last liveness step (both inclusive) of the first operation of this
+    /// operation group; `None` if that operation has no step.
     pub window: Option<(u32, u32)>,
     /// Bytes of code and vertex state, on each tile, of the programs of the operation group.
     pub code: GroupCode,

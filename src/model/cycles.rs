@@ -229,10 +229,10 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns how many of the `cycles` of a program on a call path (the Calls that lead to the
-/// program) are spent in the backward pass: the share of the program's liveness steps on the path
-/// from the step `start` on. If no step is on the path, because the profile lists the body of a
-/// function only once for several calls, all steps of the program count.
+/// Returns how many of a program's `cycles` on a call path (the Calls that lead to the program)
+/// fall in the backward pass, which begins at the liveness step `start`. All steps of the program
+/// on the path get equal cycles. If no step is on the path, because the profile lists the body of a
+/// function only once for several calls, all steps of the program are taken.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all
@@ -256,8 +256,8 @@ impl OperationCycles {
             later,
         };
         let (operation, cluster) = by;
-        // For cycles that belong to no operation, `operation` is [`NO_OPERATION`]. That is no index
-        // into `by_operation`, so they are added to `unexplained`.
+        // If the cycles belong to no operation, `operation` is [`NO_OPERATION`], which is no index
+        // into `by_operation`. The cycles are then added to `unexplained`.
         let of_operation = self.by_operation.get_mut(operation as usize);
         of_operation.unwrap_or(&mut self.unexplained).add(added);
         if cluster != NO_CLUSTER {
@@ -309,7 +309,7 @@ pub struct CyclesByLayer {
     /// Cycles that belong to no position: those of operations that are in every stage or in none,
     /// and those of compute sets and exchanges outside all operations.
     pub unplaced: u64,
-    /// Cycles of exchanges that belong to no position, which `unplaced` includes.
+    /// The part of `unplaced` (cycles that belong to no position) that is spent in exchanges.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,
@@ -383,9 +383,10 @@ impl Model {
     }
 }
 
-/// Cumulative cycles: entries 0 to 3 have the cycles of the first one, two, three and all passes,
-/// in the order of the fields of [`PassCycles`]. Entry 4 has the cycles of exchanges. If cumulative
-/// cycles are divided and rounded up, the cycles of the passes still add up to the total.
+/// Entries 0 to 3 are cumulative cycles of the passes in the order of [`PassCycles`]: entry 0 has
+/// the forward pass, entry 1 the forward and the backward pass, and so on. If entries are divided
+/// and rounded up, their differences (the cycles of each pass) still add up to the rounded total.
+/// Entry 4 has the cycles of exchanges.
 type PassSums = [u64; 5];
 
 /// Divides the cycles of an operation among the passes. If the operation runs in both the forward
@@ -443,9 +444,9 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums of cycles by the number of measured runs of the program, rounding up, and
-    /// adds the cycles that belong to no operation. Each entry of [`PassSums`] includes the cycles
-    /// of the passes before it, so the rounded cycles of the passes add up to the rounded total.
+    /// Turns the sums over all measured runs of the program into means per run, rounded up, and
+    /// adds the cycles that belong to no operation. The cycles of a pass are the difference of two
+    /// rounded entries of [`PassSums`], so the passes add up to the rounded total.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

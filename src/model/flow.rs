@@ -56,8 +56,8 @@ pub struct FlowEdge {
     /// The nodes that use the variables of this edge, as ascending indices into
     /// [`DataFlow::nodes`]. They all come after the node `from`, unless that is [`NO_NODE`].
     pub to: Box<[u32]>,
-    /// Bytes, over all tiles, of the variables of this edge. A variable that the node `from` writes
-    /// and the nodes `to` use in several of its live ranges counts once for each of these ranges.
+    /// Bytes, over all tiles, of the variables of this edge of the data flow. A variable counts
+    /// once for each live range in which the node `from` writes it and the nodes `to` use it.
     pub bytes: u64,
 }
 
@@ -95,9 +95,10 @@ pub struct FlowUses {
 }
 
 impl FlowUses {
-    /// Finds the nodes of the data flow, and for each use set (the operation groups that use a
-    /// variable) the steps that use its variables. All steps of an outermost Call in `sites` form
-    /// one node; `sites` has the Calls of functions that are called from several places.
+    /// Finds the nodes of the data flow. A node is a series of steps of one operation, or all steps
+    /// of a call of a function that is called from several places (`sites` has these calls; of
+    /// nested ones, the outermost counts). Also finds, for each use set (the operation groups that
+    /// use a variable), the steps that use its variables.
     pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -221,9 +222,9 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The outermost Call around the step, among the Calls of functions that are called from
-    /// several places; `None` if there is none. The Call is given by the first step in its
-    /// function, and by the operation of the Call program.
+    /// If the step runs in a call of a function that is called from several places, this call (of
+    /// nested ones, the outermost); otherwise `None`. The call is identified by its first step, and
+    /// by the operation of the Call program.
     call: Option<(u32, u32)>,
 }
 

@@ -35,9 +35,9 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for, by the name of each layer (`names`) and the path of its
-/// module (`paths`; empty or missing if unknown). Names take precedence over [`WHOLE`] paths, and
-/// these over a [`PART`] of a path.
+/// Finds the layer that `text` stands for: by the names of the layers or, if none is equal to
+/// `text`, by the paths of their modules (`paths`; empty or missing if unknown). A whole path
+/// ([`WHOLE`]) takes precedence over a part of a path ([`PART`]).
 pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -73,8 +73,8 @@ pub const WHOLE: [Way; 2] = [
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
 ];
 
-/// Ways in which a text stands for a part of a module path: the text is the end of the path, or it
-/// lacks modules that are never called, such as a list of blocks.
+/// Ways in which a text stands for a part of a module path: the text is the end of the path, or the
+/// text leaves out some modules of the path, such as a list of blocks, which is never called.
 pub const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,

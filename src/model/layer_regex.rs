@@ -114,8 +114,8 @@ pub fn assign(
 /// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
 /// groups, the whole match is the only group.
 pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // A text may be a long list of input names with many matches. The set shows quickly whether an
-    // earlier match had the same capture groups.
+    // `text` may be a long list of input names with many matches. The set `seen` shows quickly
+    // whether an earlier match had the same capture groups.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures

@@ -29,8 +29,8 @@ pub struct Layering {
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
     /// Names given by the user that are neither names nor paths of layers. Each comes with the
-    /// operation at which the module of this name begins, as an index into all operations of the
-    /// model. The index is in a [`Named::Layer`] if a layer or Out begins there too, or else in a
+    /// operation at which the named module begins, as an index into all operations of the model: in
+    /// a [`Named::Layer`] if a layer or Out begins with this operation, and otherwise in a
     /// [`Named::Inside`].
     named: Vec<(String, Named)>,
     finder: Finder,
@@ -39,8 +39,8 @@ pub struct Layering {
 /// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text shows a layer: the caller gave the layer of each operation ([`Layering::of`]), and
-    /// variables need not be named after these layers.
+    /// Texts do not show layers: the caller gave the layer of each operation ([`Layering::of`]),
+    /// and names of variables need not contain these layers.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
@@ -269,11 +269,11 @@ impl Layering {
         }
     }
 
-    /// Iterates over the names given by the user that are neither names nor paths of layers. Each
-    /// comes with the place at which the named module begins ([`Named::Layer`]) or in which it lies
-    /// ([`Named::Inside`]): 0 for In (the operations before the first layer), the index of a layer
-    /// in [`names`](Self::names), or the length of [`names`](Self::names) for Out (the operations
-    /// after the last layer).
+    /// Iterates over the names of modules, given by the user, that are neither names nor paths of
+    /// layers. Each comes with a place, which the module begins ([`Named::Layer`]) or lies inside
+    /// ([`Named::Inside`]). A place is 0 for In (the operations before the first layer), the index
+    /// of a layer in [`names`](Self::names), or the length of [`names`](Self::names) for Out (the
+    /// operations after the last layer).
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {
@@ -292,10 +292,10 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, to which the user gave the name `name`.
-    /// Then records in `named` whether a layer or Out (the operations after the last layer) begins
-    /// with the operation, or whether the operation is further inside a layer, Out or In (the
-    /// operations before the first layer).
+    /// Divides layers until one begins with `operation`, the first operation of what the user's
+    /// text `name` stands for. Then records in `named` whether a layer or Out (the operations after
+    /// the last layer) begins with the operation, or whether the operation is further inside a
+    /// layer, Out or In (the operations before the first layer).
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -316,10 +316,10 @@ impl Layering {
     }
 
     /// Returns whether a layer or Out (the operations after the last layer) begins with
-    /// `operation`. A layer begins with its first operation, and also with the first operation of
-    /// the first module whose call begins in the layer. Out begins only with such an operation of a
-    /// module. The result is false for operations in In (those before the first layer). It is
-    /// `None` for operations in Out if no module's call begins at or before them.
+    /// `operation`. Two operations count as the beginning of a layer: its first one, and the first
+    /// one of the first module that is called in the layer. For Out, only the latter counts. The
+    /// result is false for operations in In (those before the first layer), and `None` for
+    /// operations in Out that run before any module is called there.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);

@@ -100,8 +100,8 @@ pub struct Model {
     /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
     /// One entry per call of a function that is called from several places: the called function, as
-    /// the index of its body among the profile's programs. Calls for which debug contexts tell what
-    /// each operation of the body replaced have no entry.
+    /// the index of its body among the profile's programs. A call has no entry if debug contexts
+    /// record which original operation each operation of the body replaced.
     pub calls: Vec<u32>,
     /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
@@ -155,8 +155,8 @@ pub(crate) struct SetBytes {
 
 impl Model {
     /// Returns the fewest bytes, over all tiles, that a variable must have to count as a tensor: 16
-    /// for each tile of the target. A smaller variable is a single number that several operations
-    /// share, such as the scale of all gradients.
+    /// for each tile of the target. A single number that several operations share, such as the
+    /// scale of all gradients, has fewer bytes, even if each tile has a copy.
     pub(crate) fn min_tensor_bytes(&self) -> u64 {
         16 * u64::from(self.target.num_tiles)
     }
@@ -243,11 +243,11 @@ impl Model {
     /// Iterates over the use sets of weights (the operation groups that use each weight), each with
     /// the bytes of its weights.
     ///
-    /// If debug contexts mark variables of the framework, a weight is a marked variable. Otherwise,
-    /// a weight is an always-live variable that exactly one update uses, or that the host both
-    /// writes and reads and no update uses. In the latter case the variable must have the bytes of
-    /// a tensor, unlike a learning rate. Variables that the forward pass does not use are
-    /// accumulators or optimizer state.
+    /// If debug contexts mark variables of the framework, the marked ones are the weights.
+    /// Otherwise, two kinds of always-live variables are weights: those that exactly one update
+    /// uses, and those that no update uses but that the host both writes and reads. The second kind
+    /// must be tensors ([`min_tensor_bytes`](Self::min_tensor_bytes)). Variables that the forward
+    /// pass does not use, such as accumulators and optimizer state, are never weights.
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();

@@ -63,9 +63,8 @@ struct Namer<'a> {
     /// code, as far as the context records them.
     pairs: FxHashMap<Position, Pairs>,
     /// One entry per call path (the Calls that lead to an operation): the debug contexts that
-    /// record which operations the compiler replaced by those in the called functions. Each Call
-    /// has at most one such context, and the contexts are in the order of the Calls, the outermost
-    /// first.
+    /// record which original operations the compiler replaced by operations of the called
+    /// functions. There is at most one context per Call, that of the outermost Call first.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -86,11 +85,11 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the debug context that records which operations were replaced by the operations in the
-    /// body of `call`: the first one with such records on the way from the Call's own context to
-    /// the root. If `call` is in an outlined function, it may itself have replaced an original
-    /// Call, by the records of the Calls around it (`enclosing` has their contexts). Then the
-    /// original Call's context is taken.
+    /// Finds the debug context that records which original operations the compiler replaced by the
+    /// operations in the body of `call`. It is the first context with such records on the way from
+    /// the Call's own context to the root. But if contexts of the Calls around `call` (`enclosing`)
+    /// record that `call` itself replaced an original Call, the context of the original Call is
+    /// taken.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info

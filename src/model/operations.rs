@@ -132,8 +132,8 @@ pub struct UnnamedOperations {
 /// Marks a program or a liveness step that belongs to no operation.
 pub const NO_OPERATION: u32 = u32::MAX;
 
-/// An operation before it gets its name. It is identified by the Calls that lead to its programs,
-/// and by their debug context.
+/// An operation that has no name yet. It is identified by the Calls that lead to its programs, and
+/// by their debug context.
 pub struct UnnamedOperation {
     pub path: Path,
     /// Position of the operation's debug context in [`DebugInfo`]. The id of the context identifies
@@ -148,8 +148,8 @@ pub struct UnnamedOperation {
     pub programs: Vec<u32>,
 }
 
-/// All operations with the same debug context, before they get names. They share the programs of
-/// the first operation in the walk over the program tree.
+/// All operations with the same debug context, before they get names. The programs of the first of
+/// them, in the walk over the program tree, stand for the programs of all.
 pub struct UnnamedGroup {
     pub uid: u64,
     pub first: u32,
@@ -234,7 +234,7 @@ pub struct OwnedProgram {
 /// The two kinds of programs that have memory besides control code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
-    /// The program runs a compute set, and its memory is the state of the vertices.
+    /// The program runs a compute set. Its memory is the state of the compute set's vertices.
     OnTileExecute,
     /// The program moves data between tiles, and its memory is the code of the exchange.
     DoExchange,

@@ -98,9 +98,9 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // An operation is taken as an update if fewer than `tolerated` bytes outlive it, and fewer
-        // come from the forward pass. That usually allows single numbers. But in an operation
-        // marked as backward, a single number may be a gradient.
+        // Besides parameters, an update uses fewer than `tolerated` bytes that outlive it, and
+        // fewer than `tolerated` bytes from the forward pass. So single numbers are permitted. But
+        // in an operation marked as backward, even a single number may be a gradient.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -113,11 +113,12 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation is taken as an update under three conditions. Its only results are parameters. It
-/// begins after the step by which half of the bytes of all parameters were read. Besides
-/// parameters, it uses nothing that was made before this step. Inference that writes a cache or
-/// running statistics does not match, because each layer writes its own before the next layer
-/// begins. A parameter does not count as updated if an operation that is no update changes it too.
+/// An operation is taken as an update if its only results are parameters, if it begins after the
+/// step S, and if it uses nothing but parameters that was made before S. The step S is the first
+/// one by which parameters with half of the bytes of all parameters were read. Inference that
+/// writes a cache or running statistics does not match, because each layer writes its own before
+/// the next layer begins. A parameter does not count as updated if an operation that is no update
+/// changes it too.
 ///
 /// If the update that ends last uses at most two parameters (a weight and a bias), they do not
 /// count as updated: the operation may be the head of a language model, whose weight is also the
@@ -195,10 +196,10 @@ struct Uses {
     from_forward: u64,
 }
 
-/// Returns one entry per operation group (operations with one debug context): how many bytes must
-/// be tolerated if the group is to be taken as an update of weights. This is the larger of two sums
-/// of bytes of variables that the group uses, without parameters: those live after the group, and
-/// those from the forward pass. The entry is `u64::MAX` for groups that cannot be updates: they
+/// Returns one entry per operation group (operations with one debug context): how many bytes speak
+/// against the group being an update of weights. Besides parameters, an update uses no variable
+/// that is live after it, and none from the forward pass. The entry is the bytes of the former or
+/// of the latter, whichever are more. It is `u64::MAX` for groups that cannot be updates: they
 /// begin before the backward pass, run no vertices, copy from or to the host, or do not use both a
 /// parameter and a variable that may be a gradient.
 fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
@@ -226,9 +227,9 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
         let is_accumulator = model.label_of(set).is_accumulator();
         let is_of_others = sets.groups(set).nth(1).is_some();
         for group in sets.groups(set) {
-            // `left` limits the work: at most [`limits::ENTRIES`] operation groups are visited,
-            // summed over the variables that they use. Only a profile that was made to take long to
-            // analyse has more. Then no operation is taken as an update.
+            // `left` limits the work: summed over all variables, at most [`limits::ENTRIES`] users
+            // (operation groups) are visited. Only a profile that was made to take long to analyse
+            // has more. For such a profile, no operation is taken as an update.
             if left == 0 {
                 return vec![u64::MAX; groups.len()];
             }

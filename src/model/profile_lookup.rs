@@ -85,8 +85,8 @@ impl ProfileLookup {
     /// pass over all variables of the profile; a large model has 10^7 variables.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
-        // One entry per tile: how many of its variables are wanted, and the largest of those that
-        // the loop below has read, as indices.
+        // One entry per tile: how many variables to find on it, and the largest variables that the
+        // loop below has found so far, as indices.
         let mut by_tile: Vec<(usize, Vec<u32>)> = vec![(0, Vec::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
             let (known, _) = &mut by_tile[tile as usize];

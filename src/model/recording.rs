@@ -12,7 +12,7 @@ use std::fmt;
 /// The kind of tensor that a variable is part of, as the framework's debug contexts record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// The debug contexts do not record whether the tensor is a weight or another kind of tensor.
+    /// The debug contexts do not record the kind of the tensor.
     #[default]
     Unknown,
     /// The tensor is a weight, or other state that training changes.

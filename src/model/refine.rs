@@ -1,7 +1,8 @@
-//! Divides use sets (the operation groups that use each variable) by the labels and the partners of
-//! their variables (docs/model.md, "Variables"). All variables of a use set are at the same places,
-//! but the places of a variable may depend on its name, or on its partner, such as the weight that
-//! an optimizer's moment belongs to.
+//! Divides use sets (the operation groups that use each variable) by the labels (names of tensors)
+//! and the partners of their variables (docs/model.md, "Variables"). A partner is, for example, the
+//! weight that an optimizer's moment belongs to. All variables of a use set are assigned to the
+//! same places, but a label or a partner may decide the places, so it must be the same in the whole
+//! set.
 
 use super::OperationGroup;
 use super::operations::UnnamedGroup;
@@ -12,9 +13,9 @@ use rustc_hash::FxHashMap;
 
 /// Divides use sets (the operation groups that use each variable) so that all variables of a set
 /// have the same label (the framework's name of the tensor) and the same partner, such as the
-/// weight of an optimizer's moment ([`UseSets::partner`]). The last parameter, which has the use
-/// set of each variable and all use sets, is updated. Returns the new use sets of the variables of
-/// each compute set and memory region.
+/// weight of an optimizer's moment ([`UseSets::partner`]). Updates `set_of`, which has the use set
+/// of each variable, and `sets`, which has all use sets. Returns the new use sets of the variables
+/// of each compute set and memory region.
 pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -26,8 +27,8 @@ pub fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // A variable that no operation uses is in every stage, whatever its name is, so it
-            // needs no label.
+            // A variable that no operation uses is in every stage, whatever its label (the name of
+            // its tensor) is, so it needs none.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         });
     let labels = labels.collect();
@@ -51,12 +52,11 @@ pub fn refine(
     use_set_index
 }
 
-/// Moves some variables to new use sets. (A use set is the set of operation groups that use a
-/// variable.) A new set has the same groups as the variable's old set, but another label (name of a
-/// tensor) or partner (the weight of an optimizer's moment). Each entry of `values` is a variable
-/// and its new value: a label, or the use set of a partner. Variables with the same old set and the
-/// same value get the same new set. `mark` returns the label and the partner of a new set, from the
-/// label of the old set and the value.
+/// Moves some variables to new use sets (the operation groups that use a variable). Each entry of
+/// `values` is a variable and a value: its label (the name of its tensor), or the use set of its
+/// partner, such as the weight of an optimizer's moment. Variables with the same old set and the
+/// same value get the same new set, which has the groups of the old one. `mark` returns the label
+/// and the partner of a new set, from the label of the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -77,10 +77,9 @@ fn split_sets(
 /// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// Minimum number of use sets by which a compute set is taken to work on the whole model. (A use
-/// set is the set of operation groups that use a variable.) Only the use sets of those variables of
-/// the compute set count with which other operations compute too. A compute set of a layer mostly
-/// has fewer.
+/// A compute set is taken to work on the whole model if the variables that it shares with other
+/// operations have at least this many use sets. (A use set is the set of operation groups that use
+/// a variable.) A compute set of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
 
 /// An operation is taken to work on the whole model, with one compute set for each weight, if it
@@ -134,10 +133,9 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds partners for those variables of a compute set with which no other operation computes.
-    /// Such a variable may be an optimizer's moment, whose partner is its weight. `program` runs
-    /// the compute set, and `compute_sets` is the number of compute sets of the program's
-    /// operation.
+    /// Finds partners for the variables of a compute set that only its own operation computes with.
+    /// For example, the partner of an optimizer's moment is its weight. `program` runs the compute
+    /// set, and `compute_sets` is the number of compute sets of the program's operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -178,11 +176,11 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds partners for those variables of a program with which no other operation computes. Such
-    /// a variable may be an optimizer's moment, whose partner is its weight. Candidates are the
-    /// program's other variables on the same tile with as many elements. If several variables have
-    /// the same tile and size, the first gets the first candidate, the second the second, and so
-    /// on. State (variables with a label) and temporaries (without a label) are paired separately.
+    /// Finds partners for the variables of a program that only its own operation computes with. For
+    /// example, the partner of an optimizer's moment is its weight. Candidates are the program's
+    /// other variables on the same tile with as many elements. If several variables have the same
+    /// tile and size, the first gets the first candidate, the second the second, and so on. State
+    /// (variables with a label) and temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -192,8 +190,9 @@ impl Pairing<'_> {
             .map(|variable| (self.place(variable), self.set_of[variable as usize]))
             .collect();
         others.sort_unstable();
-        // A variable with a label is state, such as an optimizer's moment. Temporaries have no
-        // label.
+        // Of the variables that only this operation computes with, those with a label (the
+        // framework's name of the tensor) are state, such as an optimizer's moments. The others are
+        // temporaries.
         let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
         let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
@@ -228,10 +227,10 @@ type PlacedVariable = (TileAndBytes, u32);
 /// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Sorts the ratios [`WIDTHS`] of the element size of a variable to that of its partner (the weight
-/// of an optimizer's moment). The ratio by which the most variables of `unshared` find a partner in
-/// `others` (sorted) comes first. Other ratios are less likely, since an unrelated weight on the
-/// tile may have the right size by chance.
+/// Sorts [`WIDTHS`], the possible ratios of the element size of a variable to that of its partner
+/// (such as the weight of an optimizer's moment). The first is the ratio by which the most of the
+/// variables `unshared` have a candidate of the right size in `others` (sorted). With other ratios,
+/// an unrelated weight on the tile may have the right size by chance.
 fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {
@@ -243,9 +242,8 @@ fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32,
     widths
 }
 
-/// Returns the variables in `others` (sorted) on the same tile with as many elements as a variable
-/// of `bytes` bytes, if the ratio of the element size of this variable to theirs is `times /
-/// parts`.
+/// Returns the variables in `others` (sorted) that are on the given tile and have as many elements
+/// as a variable of `bytes` bytes whose elements are `times / parts` times as large as theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

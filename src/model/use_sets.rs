@@ -132,7 +132,7 @@ impl UseSets {
     }
 
     /// Iterates over the operation groups (operations with one debug context) that use the
-    /// variables of the use set `set`, in descending order.
+    /// variables of the use set `set`, in descending order of their indices.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
@@ -145,9 +145,9 @@ impl UseSets {
 pub type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set (the operation groups that use a variable) of each variable of the profile.
-/// Use sets are numbered in the order in which they arise while one operation group after the other
-/// is added to its variables' sets. [`refine`](super::refine::refine) later divides the use sets by
-/// the names of tensors and, for optimizer state, by the weights that it belongs to.
+/// Operation groups are added one after the other to the sets of their variables, and use sets are
+/// numbered in the order in which they arise. [`refine`](super::refine::refine) later divides the
+/// use sets by the names of tensors and, for optimizer state, by the weights that it belongs to.
 pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
@@ -169,8 +169,8 @@ fn of_variables<'a>(
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the operation group that
-    // was last added to it, and the larger set that this made. Each variable of the set that the
-    // group uses moves to the larger set.
+    // was last added to it, and the larger set that this made. Of the variables of the set, those
+    // that the group uses move to the larger set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -252,8 +252,8 @@ impl UseSetIndex {
                         let members = lists.members(position as u32).iter();
                         let used = members.map(|&variable| set_of[variable as usize]);
                         // Many variables of a compute set or memory region have the same use set.
-                        // `seen` marks the use sets that are already in its list `sets`, and is
-                        // cleared for the next list.
+                        // `seen` marks the use sets that are already in the list `sets` of this
+                        // compute set or region, and is then cleared.
                         let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
                         *sets = ascending(used.filter(is_new));
                         sets.iter().for_each(|&set| seen[set as usize] = false);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     /// Returns the use sets (the operation groups that use a variable) of the variables of each
-    /// program, found from the lists of variables without [`UseSetIndex`].
+    /// program. They are found from the profile's lists of variables, without [`UseSetIndex`].
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = profile.variables_of(&[program]).into_iter().flatten();
@@ -381,8 +381,7 @@ mod tests {
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
         assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of the variables of use set 3 get a new use set, after which the index is computed
-        // again.
+        // Half of the variables of use set 3 get a new use set, and `index` is updated.
         let changed = set_of.iter_mut().filter(|set| **set == 3);
         changed.step_by(2).for_each(|set| *set = 7);
         index.renew(&profile, &set_of, 8, |set| set == 3);

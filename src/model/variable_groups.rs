@@ -20,7 +20,7 @@ pub struct VariableGroup {
     /// The use set of the variables (the set of operation groups that use them), as an index into
     /// [`UseSets`](super::UseSets); [`NO_USERS`](super::NO_USERS) if no operation group uses them.
     pub set: u32,
-    /// Bytes of all variables of this group, which are on one tile.
+    /// Bytes of all variables of this group together, which are all on one tile.
     pub bytes: u32,
 }
 
@@ -68,9 +68,9 @@ pub struct VariableGroups {
 
 impl VariableGroups {
     /// Sorts groups of variables by tile, equivalence class and use set (the operation groups that
-    /// use a variable). Groups with the same tile, class and use set are joined, unless their bytes
-    /// would exceed 4 GiB. Each item of `groups` is a tile (below `tiles`) and a group on this
-    /// tile.
+    /// use a variable). Each item of `groups` is a tile (below `tiles`) and a group on this tile.
+    /// Groups with the same tile, class and use set become one group, unless its bytes would exceed
+    /// 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups
@@ -94,8 +94,8 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // Sums that are zero at first: the number of groups of variables per tile, and the bytes
-        // per pair of equivalence class and use set (the operations that use a variable).
+        // The sums before any group of variables is added: the number of groups per tile, and the
+        // bytes per pair of equivalence class and use set (the operations that use a variable).
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
             let (mut counts, mut bytes) = none();
@@ -113,8 +113,9 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // Variables are divided into one part per thread. If there are many classes, fewer parts
-        // are made, because each part has one sum per class.
+        // The groups of variables are divided into parts, one per thread, and each part is summed
+        // up separately. If there are many equivalence classes, fewer parts are made, because each
+        // part has one sum per class.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()
@@ -268,9 +269,9 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of variables on each tile by class and use set (the operation groups that use a
-/// variable), and joins groups with the same class and use set unless their bytes would exceed 4
-/// GiB. `starts` has the index of each tile's first group and is updated.
+/// Sorts the groups of variables on each tile by equivalence class and use set (the operation
+/// groups that use a variable). Groups on a tile with the same class and use set become one group,
+/// unless its bytes would exceed 4 GiB. `starts`, the index of each tile's first group, is updated.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
     let joined = |tile: &mut [TileUse]| {
@@ -310,8 +311,8 @@ struct ByUse<T> {
     /// One entry per equivalence class of variables: the first use set that was added with this
     /// class, or [`NO_SET`] if there is none, and the value that the map has for both.
     first: Vec<(u32, T)>,
-    /// The values of all pairs of equivalence class and use set that are not in `first`, because
-    /// their class was first added with another use set.
+    /// The values of the pairs of equivalence class and use set whose class has another use set in
+    /// `first`.
     others: FxHashMap<(u32, u32), T>,
 }
 

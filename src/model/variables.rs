@@ -18,8 +18,8 @@ pub struct LoweredVariables {
     /// Variables that hold code or vertex state. Their category shows what they hold
     /// ([`CodeKind::categories`]).
     pub code: VariableGroups,
-    /// The variables that hold code or vertex state and that an operation uses, because a program
-    /// copies code to them.
+    /// The variables of `code` that an operation uses, because one of its programs copies code to
+    /// them.
     pub used_code: VariableGroups,
     /// One entry per [`CodeKind`]: the bytes, on each tile, of the variables that hold this kind of
     /// code.

@@ -24,7 +24,7 @@ pub const EMPTY_PATH: Path = 0;
 #[derive(Clone, Default)]
 pub struct CallPaths {
     /// One entry per call path (list of Calls): the path without its innermost Call, and this Call
-    /// as an index into `Programs::all`. A path comes after all paths with which it begins.
+    /// as an index into `Programs::all`. The shorter path always comes before the longer one.
     pub nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
@@ -84,9 +84,9 @@ impl Walk {
     }
 
     /// Returns how often each visited program runs if each root runs once. The body of a Repeat
-    /// runs as often as `repeats` has for the Repeat's index, or once without an entry. Any other
-    /// child runs once for each time that its parent lists it, even below a branch. Numbers are
-    /// limited to [`limits::EXECUTIONS`].
+    /// runs as often as `repeats` has for the index of the Repeat; once if it has no entry. Any
+    /// other child runs once for each time that its parent lists it, even if it is one of several
+    /// branches. Numbers are limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
@@ -180,19 +180,20 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     Ok(walk)
 }
 
-/// Marks an operation outside all functions that are called from several places.
+/// Marks an operation that is in no function that is called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places in the program, that is, on several
 /// call paths.
 pub struct CallSites {
-    /// One entry per call path (list of Calls): the beginning of the path up to its outermost Call
-    /// of a function that is called from several places, with this Call; `None` if there is none.
+    /// One entry per call path (list of Calls): the beginning of the path, up to and including its
+    /// first Call of a function that is called from several places; `None` if there is no such
+    /// Call.
     pub outermost: Vec<Option<Path>>,
     /// One entry per call path (list of Calls): its innermost Call of a function that is called
     /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call does not count if
-    /// debug contexts record which operations its body replaced, because the operations in the body
-    /// then have the names of this call.
+    /// debug contexts record which operations its body replaced: then the operations in the body
+    /// have names of their own in each call.
     pub call_of: Vec<u32>,
     /// One entry per Call of a function that is called from several places: the function, as the
     /// index of its body in `Programs::all`.
@@ -201,8 +202,8 @@ pub struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of Calls) for which debug contexts record which operations were replaced by
-    /// those in the body of the innermost Call.
+    /// paths (lists of Calls) for which debug contexts record which original operations the
+    /// operations of the called function replaced.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -236,8 +237,8 @@ pub struct StepIndex {
     /// One entry per liveness step: the list of Calls that lead to the step, as an index into
     /// `paths`.
     calls: Vec<Path>,
-    /// All call paths (lists of Calls): first those of the walk over the program tree, then those
-    /// that only occur for liveness steps.
+    /// All call paths (lists of Calls): first those that the walk over the program tree found, then
+    /// those that only liveness steps have.
     paths: CallPaths,
     /// Number of call paths that the walk over the program tree found, which are the first entries
     /// of `paths`.
@@ -292,8 +293,8 @@ impl StepIndex {
 
     /// Returns the first and the last liveness step (both inclusive) that run a program of
     /// `operation`; `None` if no step does. If the profile lists the steps of a function body once
-    /// per call, only the steps of the operation's own call are included: those whose Calls agree
-    /// the longest with the operation's call path, from the innermost Call outward.
+    /// per call, only the steps of the operation's own call count: those whose call path has the
+    /// longest end in common with the operation's call path.
     pub fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let shared = |step: u32| {
             self.paths

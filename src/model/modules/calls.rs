@@ -19,12 +19,11 @@ pub struct ModuleCalls {
     /// that begin at the same operation, the outermost that also ends in the position is taken or,
     /// if there is none, the innermost.
     pub begin: Option<String>,
-    /// The innermost of the modules whose calls begin first in the position (In, a layer or Out),
-    /// all at the same operation. This is the module `begin` or a module inside it; `null` if
-    /// `begin` is `null`.
+    /// The innermost module whose call begins at the same operation as the call of the module
+    /// `begin`: that module itself or a module inside it; `null` if `begin` is `null`.
     pub leaf: Option<String>,
-    /// Number of operations of the position (In, a layer or Out) that run before the first call of
-    /// a module begins there, which is the call of the module `begin`; 0 if `begin` is `null`.
+    /// Number of operations of the position (In, a layer or Out) that run before the call of the
+    /// module `begin`; 0 if `begin` is `null`.
     pub operations_before: u32,
     /// The innermost module that was called before the position (In, a layer or Out) and is still
     /// running when the position starts; `null` if there is none.

@@ -13,8 +13,9 @@ use std::ops::Range;
 /// shorter description is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// The length of the description of all layers, counted in operations. Layers with the same
-    /// types of operations share one description ([`Lengths`]).
+    /// The length of the description: the number of operations of all layers, where layers with the
+    /// same types of operations count once together, plus a fixed number for each layer
+    /// ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.
@@ -43,9 +44,10 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Describes two ways to divide the model into layers: first its modules, then `layers`, which
-    /// has the layer of each operation (from 1, or 0 for none). Operations between two of `layers`
-    /// are added to the earlier layer.
+    /// Returns the [`Description`] of two ways to divide the model: first into the layers of
+    /// `self`, which are modules, then into `layers`, which has the layer of each operation (from
+    /// 1, or 0 for none). In the latter, operations between two layers are added to the earlier
+    /// one.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self.layers.iter();
         let own = own.map(|layer| layer.runs[0].operations.clone());
@@ -79,8 +81,9 @@ impl ModuleLayers {
         runs
     }
 
-    /// Returns the names of the modules that would be in In, and of those that would be in Out, if
-    /// `layers` were the layers instead of modules: they run before or after all of `layers`.
+    /// Returns the names of the modules that would be in In (before the first layer), and of those
+    /// that would be in Out (after the last layer), if the model were divided by `layers` and not
+    /// by its modules.
     pub fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
@@ -96,9 +99,8 @@ impl ModuleLayers {
         })
     }
 
-    /// Returns whether `layers` cover only some of several like blocks: whether a module that
-    /// begins outside all of `layers` has the same types of operations as a module that begins
-    /// inside one.
+    /// Returns whether `layers` leave out a block: whether a module that begins outside all of
+    /// `layers` has the same types of operations as a module that begins inside one of them.
     fn has_block_outside(&self, layers: &[u32]) -> bool {
         let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self

@@ -145,10 +145,10 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // The operations after the last parameter of a module and before the next parameter are
-        // divided where the fewest bytes are passed on. Of several such operations, the last one
-        // begins the new scope (the modules that call an operation), so that an activation function
-        // stays with the module before it.
+        // The operations between the parameters of two modules are divided between these modules.
+        // The second module begins with the operation before which the fewest bytes are passed on;
+        // of several, with the last, so that an activation function stays with the module before
+        // it.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -188,7 +188,8 @@ pub fn hash(value: impl Hash) -> u64 {
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
-    /// variables that earlier operations use. The bytes of a run are the difference of two entries.
+    /// variables that earlier operations use. The bytes of a run (consecutive operations) are the
+    /// difference of two entries.
     bytes: Vec<u64>,
     /// One entry per operation: the hash of its type, such as `MatMul`.
     types: Vec<u64>,

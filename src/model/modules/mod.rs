@@ -127,7 +127,7 @@ impl ForwardModules {
         let mut lookup = Lookup::default();
         // Names of variables may lack the outermost modules, which call all operations (`model` in
         // Keras). So each scope (the modules that call an operation) is also added to `lookup`
-        // without these modules, unless only numbers remain of all scopes, as in `Add:0/1`.
+        // without these modules. This is not done if it would leave only numbers, as in `Add:0/1`.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
         let below: Vec<&str> = scopes
@@ -243,8 +243,9 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the largest node of one run of a layer: the module with the most operations. The
-    /// other nodes are small neighbouring modules or operations that were joined to it.
+    /// Returns the main module of one run of a layer: the node of the module tree with the most
+    /// operations. The other nodes of the run are small neighbouring modules or operations that
+    /// were joined to it.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -371,10 +372,10 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for. Of `ways` (comparisons of
-    /// a text with a path), the first one in which the path of any module matches decides. In place
-    /// of a layer, the result has the module's first operation, as an index into all operations of
-    /// the model.
+    /// Finds the module, or the list of modules, that `text` stands for, by the first of `ways`
+    /// (comparisons of a text with a path) in which any module's path matches. Where [`Named`]
+    /// usually has a layer, the result has the module's first operation, as an index into all
+    /// operations of the model.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
@@ -406,11 +407,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns the first operation of the forward pass, from `operation` on, whose layer is at
-    /// least as high as the layers of all operations before `operation`. So operations of earlier
-    /// layers are skipped, such as an embedding that a decoder calls again. Returns `operation`
-    /// itself if the last layer has begun before it, or if no such operation follows. `layers` has
-    /// the layer of each operation: from 1, or 0 for none.
+    /// Returns the first operation of the forward pass, from `operation` on, whose layer is not
+    /// lower than the highest layer before `operation`. So it skips operations of earlier layers,
+    /// such as an embedding that a decoder calls again. Returns `operation` itself if the last
+    /// layer has begun before it, or if there is no such operation. `layers` has the layer of each
+    /// operation: from 1, or 0 for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

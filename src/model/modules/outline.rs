@@ -16,8 +16,8 @@ pub struct ModuleRow {
     pub name: String,
     /// Number of operations of the forward pass in this run of the module.
     pub operations: usize,
-    /// Bytes, over all tiles, of the variables that no operation before this run of the module
-    /// uses.
+    /// Bytes, over all tiles, of the variables that are used in this run of the module but not by
+    /// earlier operations.
     pub bytes: u64,
     /// How often the module with this path runs in the forward pass.
     pub runs: usize,

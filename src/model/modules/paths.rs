@@ -72,8 +72,8 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// One entry per module of the scope (the modules that call an operation): the number of bytes
-    /// of `parameter` up to the end of the module's path.
+    /// One entry per module of the scope (the modules that call an operation): the byte index at
+    /// which the module's path ends in `parameter`.
     ends: Vec<usize>,
 }
 
@@ -90,9 +90,9 @@ impl<'a> Alignment<'a> {
 }
 
 /// Locates the modules of a scope (the modules that call an operation), in order, in the name of a
-/// parameter. Each module is located as late as possible: in a list of lists of blocks, the number
-/// of a block is then found in the inner list. Returns `None` if the name lacks a module, or if the
-/// scope has no modules.
+/// parameter. If the name of a module occurs several times, the last possible occurrence is taken.
+/// So in a list of lists, the number of a block is found in the inner list. Returns `None` if the
+/// name lacks a module, or if the scope has no modules.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
@@ -113,11 +113,11 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 /// The module path of an operation, that is, the path of the modules that call the operation.
 pub struct ModulePath<'a> {
     pub text: String,
-    /// One entry per module that calls the operation, from the outermost to the innermost: where
-    /// the module's path ends in `text`, in bytes.
+    /// One entry per module that calls the operation, the outermost first: the byte index at which
+    /// the path of this module ends in `text`.
     pub ends: Vec<usize>,
-    /// Number of modules, counted from the outermost one that calls the operation, whose paths come
-    /// from the name of a parameter.
+    /// How many of the modules that call the operation, from the outermost on, have a path that
+    /// comes from the name of a parameter.
     pub aligned: usize,
     /// Number of modules, counted from the outermost one that calls the operation, whose paths
     /// certainly exist in the Python model. The paths of the modules inside these may lack lists,
@@ -136,10 +136,10 @@ fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds modules whose submodules are numbered, by their path. The value is true if the number
-/// always directly follows the module's path in names of parameters, as in `layer.3`. It is false
-/// for `encoder` in `encoder.layer.3`. There, names of operations have `encoder/3`, because the
-/// list `layer` is never called.
+/// Finds the paths of modules whose submodules have numbers in names of operations, as `encoder` in
+/// `encoder/3`. The value is true if the number always directly follows the path in names of
+/// parameters too. It is false if a list is between them, as in `encoder.layer.3`: a list is never
+/// called, so names of operations lack it.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -169,8 +169,8 @@ pub fn is_number(module: &str) -> bool {
 ///    module, it has the path of the operation with the same scope that used them first.
 /// 2. If the known paths of operations with the same scope are all equal, this path is taken,
 ///    unless the nearest operations before and after are in these modules too, but at other paths.
-/// 3. Of the nearest known paths before and after, the one that shares more of the outermost
-///    modules of the scope is taken up to these modules. The other modules of the scope follow.
+/// 3. Of the nearest known paths before and after, the one with more outer modules in common with
+///    the scope gives the path of these common modules. The other modules of the scope follow.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -184,9 +184,9 @@ pub fn full_paths<'a>(
         .collect();
     let path = |number: usize| {
         let scope = scopes[number];
-        // The nearest operations with a known module path are compared: one before the operation
-        // (or itself) and one after it. The path that has more modules in common with the
-        // operation's scope is taken; of equal ones, the earlier.
+        // Two known module paths are compared: that of the nearest operation before this one (or
+        // of this one itself), and that of the nearest one after it. The path with more modules in
+        // common with the operation's scope is taken; of equal ones, the earlier.
         let next = known.partition_point(|&(other, _)| other <= number);
         let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
         let best = neighbours
@@ -209,10 +209,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the alignment of each operation: where the modules that call it (its scope) end in the
-/// name of a parameter. An operation that is the first to use a parameter is aligned to this
-/// parameter. Other operations take the alignment of an operation with the same scope by rules 1
-/// and 2 of [`full_paths`], or have none.
+/// Returns the alignment of each operation: the name of a parameter that contains the modules that
+/// call the operation (its scope), and where they end in this name. If an operation is the first to
+/// use a parameter, it is aligned to this parameter. Other operations are aligned by rules 1 and 2
+/// of [`full_paths`], or not at all.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -268,9 +268,9 @@ fn alignments<'a>(
 }
 
 /// Returns one entry per operation without an entry in `aligned`: the path of the modules that call
-/// it, taken from the last operation, in `order`, whose path is known. All operations from that one
-/// on must be inside these modules. Otherwise the entry is `None`, because the modules may have
-/// been called again, as other items of a list.
+/// it, if all operations since the last one, in `order`, whose path is known are in these modules
+/// too. Otherwise the entry is `None`: the modules may have been called again in between, as other
+/// items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -278,8 +278,8 @@ fn running<'a>(
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
     // The last operation with a known path: its alignment (which has the path), its scope (the
-    // modules that call it), and how many of these modules, from the outermost on, call all
-    // operations after it as well.
+    // modules that call it), and how many of these modules, from the outermost on, also call all
+    // operations since then.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];
@@ -302,28 +302,27 @@ struct Beginning<'a> {
     /// list.
     path: &'a str,
     /// One entry per module that calls both the operation and the nearby operation whose path is
-    /// known: the number of bytes up to the end of the module's path, in the name of the parameter
-    /// that shows the known path.
+    /// known: the byte index at which the module's path ends in the name of a parameter.
     ends: &'a [usize],
     separator: &'a str,
-    /// Whether `path` is the path of a list of modules, and the operation is called by an item of
-    /// this list, such as `3` in `layer.3`.
+    /// Whether the operation is called by an item of a list of modules, such as `3` in `layer.3`,
+    /// and `path` is the path of the list.
     is_item: bool,
     /// Whether the module at `path` directly calls submodules of its submodules, such as
-    /// `layers.0.norm`, without calling `layers.0`. Then a module without parameters may also be
-    /// called in this way, so its path is uncertain.
+    /// `layers.0.norm`, without calling `layers.0`. Then the path of a module without parameters is
+    /// uncertain, because it may be such a submodule of a submodule.
     has_parts_of_others: bool,
 }
 
 impl<'a> Beginning<'a> {
-    /// Derives the beginning of an operation's module path from `other`, the known path of an
-    /// operation that runs `distance` operations earlier. The first `count` modules of both scopes
-    /// (the modules that call an operation) are equal.
+    /// Derives the beginning of an operation's module path from `other`, the known path of a nearby
+    /// operation, which runs `distance` operations earlier (0 if it runs later). The first `count`
+    /// modules that call the two operations are the same.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the first module in the known path `other` after the `count` modules that
-        // call both operations; empty if there is none. `container` is the path of the module or
-        // list that contains `sibling`.
+        // `sibling` is the module in the known path `other` that follows the first `count` modules,
+        // which both operations have in common; empty if there is none. `container` is the path of
+        // the module or list that contains `sibling`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -332,7 +331,7 @@ impl<'a> Beginning<'a> {
         };
         let own = modules(scope).skip(count).collect::<Vec<_>>();
         // A list of modules that is called as a whole, such as convolution, norm and activation,
-        // runs its items one after another, so their numbers rise by 1 per operation.
+        // runs its items one after another, so the number of the item rises by 1 per operation.
         let number = |item: &str| item.parse::<usize>().ok();
         let is_next = number(sibling).and_then(|item| item.checked_add(distance));
         let is_item = other.ends.len() == count + 1
@@ -357,8 +356,8 @@ fn aligned_path<'a>(
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // Separators before the first module of a scope (the modules that call an operation) remain
-        // part of the path.
+        // If no beginning of the path is known, it begins with the separators, if any, at the
+        // beginning of the scope (the modules that call the operation).
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -431,7 +430,7 @@ impl Lookup {
             });
             beginnings.enumerate().last()
         };
-        // If `text` contains several equally long beginnings of paths, the first one is taken.
+        // If several known beginnings in `text` are equally long, the first one is taken.
         (0..components.len().min(COMPONENTS_BEFORE))
             .rev()
             .filter_map(longest)
@@ -519,9 +518,9 @@ mod tests {
         paths.map(certain).collect()
     }
 
-    /// In HRNet, blocks of several lists have equal scopes (the modules that call an operation).
-    /// The module path of an operation without parameters is then that of the neighbouring
-    /// operations.
+    /// In HRNet, blocks of several lists, such as `transition` and `stage`, have equal scopes (the
+    /// modules that call an operation). An operation without parameters then has the module path of
+    /// the neighbouring operations.
     #[test]
     fn a_scope_of_several_modules_is_that_of_the_operation_beside_it() {
         let scopes = ["0/0", "1", "0/0/conv", "0/0", "0/0/act"];

@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// the IPUs on both sides of the split point take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeat {
-    /// The first of the neighbouring positions (In, layers, Out) that run several times.
+    /// The first of the neighbouring positions (In, layers, Out) that the forward pass of a
+    /// micro-batch runs through several times.
     pub first: usize,
-    /// The last of the neighbouring positions (In, layers, Out) that run several times.
+    /// The last of the neighbouring positions (In, layers, Out) that the forward pass of a
+    /// micro-batch runs through several times.
     pub last: usize,
     /// How often the forward pass runs through the positions from `first` to `last`: the largest
     /// number of runs of any of their layers; at least 2.
@@ -81,8 +83,8 @@ impl ModuleLayers {
 
     /// Returns the ranges of neighbouring positions (In, layers, Out) that the forward pass runs
     /// through several times, such as the layers of a decoder. `position` returns the position of
-    /// an operation, or `None` if the operation is at several positions or at none. Positions need
-    /// not belong to the layers of `self`: a regex may have found other layers.
+    /// an operation, or `None` if the operation is at several positions or at none. The positions
+    /// may be those of other layers than the layers of `self`, such as layers that a regex found.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -141,8 +143,8 @@ impl ForwardModules {
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            // Only the largest module of a run is divided, not the small modules that were joined
-            // to it.
+            // In each run of the layer, only the largest module is divided, not the small modules
+            // that were joined to it.
             let module = self.module(run);
             let nodes = run.nodes.iter().flat_map(|&node| {
                 let children = &self.tree.nodes[node].children;

@@ -93,9 +93,9 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     assert_eq!(layers(&all).layers.len(), 11);
 }
 
-/// In this convolutional network, each of four stages (modules) has two like blocks, and all stages
-/// are alike. The eight blocks must be the layers, although four stages would be a shorter
-/// description.
+/// In this convolutional network, there are four equal stages (modules) of two equal blocks each.
+/// The eight blocks must be the layers, although the four stages would describe the model more
+/// briefly.
 #[test]
 fn blocks_are_layers_although_their_stages_are_alike() {
     let stages = (1..5).flat_map(|stage| blocks(&format!("layer{stage}"), 2));
@@ -117,9 +117,9 @@ fn operations_of_the_caller_change_no_block() {
     assert_eq!(found.blocks(), Some((0, 2)));
 }
 
-/// Besides its blocks, a model has two embeddings, which have the same types of operations, and two
-/// norms, which also do. They are layers like each other, but no blocks, because they have far
-/// fewer operations than the blocks.
+/// Besides its blocks, a model has two embeddings with the same types of operations, and two norms
+/// with the same types of operations. All are layers, but the embeddings and norms are no blocks,
+/// because they have far fewer operations than the blocks.
 #[test]
 fn blocks_are_the_large_ones_of_like_layers() {
     let ends = ["word/Gather", "position/Gather", "first/Norm", "last/Norm"];
@@ -224,8 +224,8 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // The layers of a regex do not match the modules if the decoder blocks come after the last
-    // layer, or if each layer has two blocks.
+    // Layers of a regex do not match the modules if they leave out the blocks of the decoder, which
+    // are like those of the encoder, or if each layer has two blocks.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

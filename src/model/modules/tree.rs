@@ -13,8 +13,8 @@ use std::ops::Range;
 pub struct Node {
     /// The operations of the node, as a range of indices into the forward pass.
     pub operations: Range<usize>,
-    /// Number of path components of the module. The paths of all operations of the node begin with
-    /// these components.
+    /// Number of components in the path of the node's module. The paths of all operations of the
+    /// node begin with this path.
     pub depth: usize,
     /// The path component by which the node (a run of a module) differs from its siblings. `None`
     /// for the root, for one call of a repeated module, and for an operation that the parent itself
@@ -140,7 +140,7 @@ impl Tree {
     /// the module is called several times in succession. The result is then the length (at least 2)
     /// of the shortest sequence that repeats, and otherwise the number of `runs`.
     fn period(&self, runs: &[Node]) -> usize {
-        // Returns the path components that all operations of `run` share.
+        // Returns the path components that all operations in this run of a submodule share.
         let shared_path = |run: &Node| {
             let first = &self.paths[run.operations.start];
             let depth = self.paths[run.operations.clone()]
@@ -166,7 +166,8 @@ impl Tree {
         }
     }
 
-    /// Returns the operations of a node, as a range of indices into the forward pass.
+    /// Returns the operations of a node of the module tree, as a range of indices into the forward
+    /// pass.
     pub fn operations(&self, node: usize) -> &Range<usize> {
         &self.nodes[node].operations
     }
@@ -207,10 +208,10 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // The node is divided into two nodes before the operation `cut`. It is the operation in
-            // the middle half of the node's bytes before which only one tensor, if possible, and
-            // the fewest bytes are passed on. If no operation begins in this half, both nodes get
-            // as equal bytes as possible.
+            // The node is divided before the operation `cut`. Candidates are the operations that
+            // begin in the middle half of the node's bytes. Operations before which only one tensor
+            // is passed on come first, then the fewest bytes decide. Without candidates, both parts
+            // get bytes as equal as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

@@ -1,11 +1,11 @@
-//! Chooses the modules that are layers (docs/model.md, "Layers from modules"). The layers are the
-//! nodes of the module tree that cover the program with the shortest description, except that
-//! chains of similar blocks are always divided. If names of operations show no modules, the layers
-//! have about equal bytes.
+//! Chooses the modules that are layers (docs/model.md, "Layers from modules"): those that describe
+//! the program most briefly, where modules with the same types of operations are described once
+//! ([`Lengths`]). But chains of similar blocks are always divided. If names of operations show no
+//! modules, the layers have about equal bytes.
 //!
-//! Frameworks keep a weight on one IPU, and In and Out may both be on the first IPU. So operations
-//! at both ends of a model that share a weight, such as an embedding and the head, belong to In or
-//! Out. As layers, they and all layers between them would have to be on one IPU.
+//! Frameworks keep a weight on one IPU. If operations at both ends of a model that share a weight,
+//! such as an embedding and the head, were layers, all layers between them would have to be on the
+//! same IPU. So these operations belong to In and Out, which may both be on the first IPU.
 
 use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
@@ -61,7 +61,7 @@ impl ForwardModules {
         let is_container = self.containers(&described);
         let mut is_cut = is_container.clone();
         let mut lengths = vec![0.0; nodes.len()];
-        // Children come after their parents in the list, so the reverse order handles children
+        // Children come after their parents in `nodes`, so the reverse order handles children
         // first.
         for (number, node) in nodes.iter().enumerate().rev() {
             let whole = described.of(&node.operations);
@@ -264,9 +264,9 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Returns the layers of a model if the names of its operations show no modules, in program
-    /// order: the largest nodes of the tree that have at most 1/[`RUNS`] of all bytes or consist of
-    /// one operation.
+    /// Returns the layers of a model, in program order, if the names of its operations show no
+    /// modules. The tree then divides the program in two repeatedly, and the layers are its largest
+    /// nodes that have at most 1/[`RUNS`] of all bytes or consist of one operation.
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(self.tree.operations(node)) > most)
@@ -276,8 +276,8 @@ impl ForwardModules {
     }
 }
 
-/// If names of operations show no modules, a layer has at most 1/`RUNS` of the bytes of all
-/// operations, unless it is a single operation.
+/// If names of operations show no modules, the program is divided into layers with at most 1/`RUNS`
+/// of the bytes of all operations each. Only a layer of a single operation may have more.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
@@ -285,11 +285,11 @@ impl ModuleLayers {
     /// the first layer) or Out (those after the last layer), so that the weight does not force
     /// layers onto one IPU. Returns `None` if nothing moves.
     ///
-    /// An operation before the first block ([`blocks`](Self::blocks)) moves to In with its layer
-    /// and all layers before it. An operation after the last block moves to Out with its layer and
-    /// all layers after it. An operation in between leaves its layer only if it uses no results of
-    /// other operations, such as an embedding, and then the flow of data places it. If its layer
-    /// has several runs, the whole layer leaves with it.
+    /// Before the first block ([`blocks`](Self::blocks)), such an operation moves to In, with its
+    /// layer and all layers before it. After the last block, it moves to Out, with its layer and
+    /// all layers after it. In between, it only leaves its layer if, like an embedding, it uses no
+    /// results of other operations; then the flow of data places it. If its layer has several runs,
+    /// the whole layer leaves with it.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

@@ -42,9 +42,9 @@ pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> 
     Some(first..=steps.map(|(_, last)| last).max()?)
 }
 
-/// Returns the module path of an operation: its name without the last part. The name of a gradient
-/// may begin with the name of its operation (`dense/MatMul/Grad`), so while the rest is one of
-/// `names`, another part is removed.
+/// Returns the module path of an operation: its name without the last part. If the result is itself
+/// the name of an operation (one of `names`), its last part is removed too, and so on, because the
+/// name of a gradient may begin with the name of its operation (`dense/MatMul/Grad`).
 fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     let (path, _) = name.rsplit_once('/')?;
     if names.contains(path) {
@@ -84,21 +84,21 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
     Some(start..ends.max()?).filter(|_| is_backward)
 }
 
-/// Returns the index of the operation at which the backward pass would start. Candidates are the
-/// places in the program with nearly the largest number of modules that run both before and after
-/// the place ([`NEARLY_MOST`]). Of these, the place with the lowest [`unevenness`], summed over all
-/// modules, is taken; of several, the middle one.
+/// Returns the index of the operation at which the backward pass would start. Candidates are
+/// operations with nearly the largest number of modules that run both before and after them
+/// ([`NEARLY_MOST`]). Of these, the one where the modules' numbers of runs before and after are the
+/// most even is taken ([`unevenness`]); of several, the middle one.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
         ends[module].get_or_insert((at, at, 1)).1 = at;
     }
-    // One entry per place in the program: the number of modules that run both before and after the
-    // place.
+    // One entry per operation: the number of modules that run both before this operation and at or
+    // after it.
     let crossing = crossing(modules.len(), ends.into_iter().flatten());
     let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
     // One entry per module: its numbers of runs (series of consecutive operations) before and after
-    // the current place in the program.
+    // the point in the program that the loop below has reached.
     let mut sides = vec![[0u64; 2]; count];
     for run in modules.chunk_by(|a, b| a == b) {
         sides[run[0]][1] += 1;
@@ -113,9 +113,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // `sides` has the numbers of runs of each module before and after `place`. A run
-        // (consecutive operations) that begins before `place` and ends after it counts in both
-        // numbers.
+        // The point in the program moves past the operation `place`, so its module's numbers of
+        // runs before and after the point change. A run (consecutive operations) that contains the
+        // point counts in both numbers.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -126,10 +126,10 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     }
     best.get(best.len() / 2).copied()
 }
-/// Returns how uneven the numbers of runs of a module before and after a place in the program are:
-/// their difference in thousandths of their sum. Without the division, a module that has many runs
-/// only in the backward pass, such as sums of gradients, would shift the start of the backward
-/// pass.
+/// Returns how uneven the numbers of runs of a module before and after a point in the program are:
+/// their difference in thousandths of their sum. Without the division by the sum, a module that has
+/// many runs in the backward pass only, such as sums of gradients, would outweigh the others and
+/// shift the start of the backward pass.
 fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
     before.abs_diff(after) * 1000 / (before + after).max(1)
 }
@@ -138,8 +138,8 @@ fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the backward pass of a program in which each letter stands for the module of one
-    /// operation.
+    /// Returns the backward pass of a program, given as a text in which each letter is the module
+    /// of one operation.
     fn backward(modules: &str) -> Option<&str> {
         let letters = modules.bytes().map(usize::from);
         backward_pass(&letters.collect::<Vec<_>>(), 256).map(|range| &modules[range])

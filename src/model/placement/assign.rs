@@ -29,10 +29,10 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // A weight binds the operations that use it to one IPU. Only operations of a layer, In or
-        // Out, and other operations of the forward pass, such as a cast, use weights. An operation
-        // on every IPU, such as a random number generator, only uses a state of which each IPU has
-        // its own copy.
+        // Places (In, layers, Out) that use the same weight are bound to one IPU. Users of weights
+        // are operations of these places, and other operations of the forward pass, such as a cast.
+        // An operation on every IPU, such as a random number generator, binds nothing, because each
+        // IPU has its own copy of the state that it uses.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -122,9 +122,9 @@ fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER))
 }
 
-/// Where the flow of data places each operation. The result is a level, which is an index into In,
-/// the layers in the order in which they run, and Out. A level is turned into a place, where the
-/// layers are in the order of the layering.
+/// Where the flow of data places each operation. The flow gives a level: an index into In, the
+/// layers in the order in which they run, and Out. The level is then turned into a place: an index
+/// into In, the layers in the order of the layering, and Out.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
@@ -264,9 +264,9 @@ impl<'a> FoundPlaces<'a> {
 }
 
 /// Gives one place (In, a layer or Out) to all runs of an operation in a module that runs several
-/// times. Between two runs of the module, data flows back to an earlier layer. So in some runs, the
-/// flow of data gives the operation no place of its own ([`Reason::Touched`]). There, the operation
-/// takes its place in the other runs, if they do not have different places.
+/// times. Between two runs, data flows back to an earlier layer. Therefore the flow of data may
+/// give the operation no place of its own in some of the runs ([`Reason::Touched`]). In these runs,
+/// the operation takes the place of its other runs, unless those have different places.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();

@@ -122,8 +122,8 @@ pub enum Reason {
     /// Data flows through the operation from and to layers. If the operation could run at several
     /// places, it runs at the place that makes or uses the most bytes of its variables.
     Variables,
-    /// No data is known to flow through the operation. It takes the place of the nearest operation
-    /// before it that has exactly one place (In, a layer or Out).
+    /// No data is known to flow through the operation. It has the same place (In, a layer or Out)
+    /// as the nearest earlier operation with exactly one place.
     Neighbour,
     /// The operation belongs to no single place (In, a layer or Out) in the forward or backward
     /// pass. If it updates weights, it is at the places that use these weights. Otherwise, it uses
@@ -213,8 +213,8 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): all places (In, layers, Out)
-    /// that use its variables. With [`Rules::Full`], the stages of all these places need the memory
-    /// of the variables, so this field equals `counted`.
+    /// that use its variables. With [`Rules::Full`], a stage needs the memory of all variables that
+    /// it uses, so this field equals `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

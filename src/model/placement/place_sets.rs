@@ -26,11 +26,11 @@ impl PlaceSet {
     }
 }
 
-/// The set of places (In, layers, Out) of variables, code or operations that are in no stage.
+/// Stands for no place (In, a layer or Out): the variables, code or operations are in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// The set of places (In, layers, Out) of variables, code or operations that are in every stage.
-/// Its list of places is empty.
+/// Stands for all places (In, layers, Out): the variables, code or operations are in every stage.
+/// As with [`NOWHERE`], the list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending positions: In, layers, Out) lies in `range`, such as
@@ -51,8 +51,8 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// How many places (In, layers, Out) all sets added from now on may list in total; `None` once
-    /// they listed more.
+    /// How many more places (In, layers, Out) new sets may list, of [`limits::PLACES`] in total;
+    /// `None` if this limit was exceeded.
     left: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ impl PlaceSets {
     }
 
     /// Stores a set of places if it is new, and returns its index. The places must be ascending.
-    /// Returns [`EVERYWHERE`] if there are more places than in any real model.
+    /// Returns [`EVERYWHERE`] if all sets together would have more places than in any real model.
     pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
             return id;
@@ -159,9 +159,9 @@ impl PlaceSets {
     }
 
     /// Returns the places (In, layers, Out) of an operation that uses variables with the sets of
-    /// places `of`. Smaller sets are added first, and a larger set is not added if any of its
-    /// places was already added. So a number that many places share, such as a learning rate, adds
-    /// no places.
+    /// places `of`. Sets are added to the result from the smallest on, but not if the result
+    /// already has one of their places. So a number that many places share, such as a learning
+    /// rate, adds no places to those of a weight.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -203,7 +203,7 @@ impl PlaceSets {
             .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
-        // After `to` replaced `from`, several sets may list the same places (In, layers, Out).
+        // Since the place `to` replaced the place `from`, several sets may list the same places.
         // [`intern`](Self::intern) is to find the first of these sets. So sets are added to the map
         // from last to first, since a later entry of the map replaces an earlier one.
         let ids = (0..sets.len() as u32).map(PlaceSet).rev();

@@ -56,8 +56,8 @@ impl PseudoLayers {
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
-    /// Lists the layers of `layering`, with In and Out (or their replacements in `pseudo_layers`)
-    /// around them.
+    /// Lists the positions: the layers of `layering`, and those that `pseudo_layers` puts before
+    /// and after them (In and Out in the full memory model).
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,

@@ -20,8 +20,8 @@ pub struct VariablePlaces<'a> {
     /// several places, such as a norm of all gradients.
     pub by_touch: Vec<bool>,
     /// One entry per operation group (operations with one debug context): whether any of its
-    /// operations has no place of its own (In, a layer or Out). Each program of such an operation
-    /// is at the places of the variables that the program uses ([`OperationPlace::is_open`]).
+    /// operations has no place of its own (In, a layer or Out). The programs of such an operation
+    /// are placed one by one, by the variables that they use ([`OperationPlace::is_open`]).
     is_reaching: Vec<bool>,
     of_group: Vec<PlaceSet>,
 }
@@ -34,7 +34,8 @@ impl<'a> VariablePlaces<'a> {
     /// 1. the layer that the variables' own name contains, or the places of the weight whose name
     ///    it contains;
     /// 2. the single place of all other variables of an operation that uses the variables or, if
-    ///    those have several places, of all other variables of one of its programs;
+    ///    its other variables have several places, of all other variables of one program of the
+    ///    operation;
     /// 3. the places of the partner of the variables, such as the weight of an optimizer's moment
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places of the variables that operations use together with the variables;
@@ -68,8 +69,8 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // The variables of a use set are in every stage if no variable that is used
-                // together with them has a place (In, a layer or Out).
+                // The places (In, layers, Out) of all variables that operations use together with
+                // the variables of this use set; every stage if there are none.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
@@ -77,11 +78,10 @@ impl<'a> VariablePlaces<'a> {
     }
 
     /// Returns one entry per operation group (operations with one debug context): the places (In,
-    /// layers, Out) of the variables that the group uses. They are only computed for groups without
-    /// a place of their own; the entry of all others is [`NOWHERE`]. A single number, such as the
-    /// scale of all gradients, counts only if the group's larger variables have no places. If there
-    /// are more places than in any real model, all entries are [`EVERYWHERE`] and
-    /// [`PlaceSets::check`] fails.
+    /// layers, Out) of the variables that the group uses; [`NOWHERE`] for groups with a place of
+    /// their own. Single numbers, such as the scale of all gradients, are ignored unless the
+    /// group's larger variables have no places. If there are more places than in any real model,
+    /// all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -157,11 +157,9 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns one entry per use set (variables that the same operations use): its place (In, a
-    /// layer or Out) by rule 2 of [`new`](Self::new), or [`NOWHERE`] if the rule gives none.
-    /// Operations without a place of their own give this place: the single place of all their
-    /// variables or, if these have several places, of all variables of one of their programs.
-    /// `used` is the result of [`used_places`](Self::used_places).
+    /// Applies rule 2 of [`new`](Self::new). Returns one entry per use set (variables that the same
+    /// operations use): the places (In, layers, Out) that the rule gives to its variables, or
+    /// [`NOWHERE`] if it gives none. `used` is the result of [`used_places`](Self::used_places).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |set: PlaceSet| {
             if sets.only(set).is_some() {
@@ -254,13 +252,14 @@ pub fn of_users(
 }
 
 /// Returns one entry per operation group (operations with one debug context): whether no other
-/// group computes with any variable of the group. The compiler makes such groups for the machine
-/// that runs the model, so they are not part of the model.
+/// group computes with any variable of the group. Such a group has no connection to the model, so
+/// the compiler made it for the machine that runs the model.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
-    // compute, where 2 means two or more. The loop visits larger sets first. It raises the entry of
-    // each set to the highest entry of all sets that extend it by further groups.
+    // compute, where 2 means two or more. A use set is stored as a smaller set and one more group.
+    // From the largest sets on, the loop raises the entry of the smaller set to that of the larger
+    // one, so that each group is checked against all sets that contain it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

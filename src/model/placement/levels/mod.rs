@@ -51,8 +51,8 @@ enum Phase {
     Forward,
     /// The node is in the backward pass, in which data flows down from Out over the layers to In.
     Backward,
-    /// The node runs after the start of the backward pass, but is not part of any layer's backward
-    /// pass, such as an update or a recomputed operation.
+    /// The node (steps of one operation) runs after the start of the backward pass, but belongs to
+    /// no layer's backward pass. Examples are updates of weights and recomputed operations.
     Late,
 }
 
@@ -173,8 +173,8 @@ impl<'a> Levels<'a> {
     }
 
     /// Combines the levels (In, layers, Out) of several nodes or parameters into one. Unknown
-    /// levels are ignored, and different levels give `Several`. A shared parameter agrees with each
-    /// level that shares it.
+    /// levels are ignored, and different levels give `Several`. A parameter that several levels
+    /// share agrees with each of these levels.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -190,9 +190,10 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Finds the nearest levels (In, a layer or Out) before and after each node of the forward or
-    /// the backward pass. In the backward pass, a node without a level in its name may also get a
-    /// level from the variables that it uses.
+    /// For each node (steps of one operation) of the forward or the backward pass, finds the
+    /// nearest level (In, a layer or Out) from which data flows to the node, and the nearest one to
+    /// which data flows from the node. In the backward pass, a node without a level in its name may
+    /// also get a level from the variables that it uses.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -208,9 +209,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the level (In, a layer or Out) nearest to a node of the data flow in one direction.
-    /// `nodes` are the producers of the node (if `is_before`) or its consumers. If a producer or
-    /// consumer has no level, the nearest level beyond it counts.
+    /// Returns the level (In, a layer or Out) nearest to a node of the data flow: before the node
+    /// if `is_before`, and otherwise after it. `nodes` are the producers or the consumers of the
+    /// node. Those without a level stand for the nearest level before or after them.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -236,10 +237,10 @@ impl<'a> Levels<'a> {
     }
 
     /// Gives a node of the backward pass (steps of one operation) a seed, that is, its first level
-    /// (In, a layer or Out). It is the common level of the parameters and of the forward pass's
-    /// variables that the node uses. The node gets no seed if these have no common level. Neither
-    /// does it if their level is higher than the nearest level from which data flows to the node,
-    /// because levels fall in the backward pass.
+    /// (In, a layer or Out): the common level, if there is one, of the parameters and of the
+    /// forward pass's variables that the node uses. Levels fall in the backward pass. So the node
+    /// gets no seed if this level is higher than the nearest level from which data flows to the
+    /// node.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
@@ -277,8 +278,9 @@ impl<'a> Levels<'a> {
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
-            // Returns whether In (the operations before the first layer) uses a parameter of the
-            // node too. It may be the weight of an embedding that encoder and decoder share.
+            // Returns whether In (the operations before the first layer) also uses a parameter of
+            // this node. The parameter may be the weight of an embedding that encoder and decoder
+            // share.
             let shares_with_in = || {
                 let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
                 let shared = &self.parameters[node];
@@ -318,9 +320,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
-    /// of the nearest node of the forward pass, this one or a later one, whose name contains a
-    /// layer. The entry is 0 (In) for the first node with a layer in its name and all nodes before
-    /// it, and for nodes after the last one.
+    /// of this node or, if its name contains none, of the next node of the forward pass whose name
+    /// does. The entry is 0 (In) for nodes after the last one with a layer in its name, and for all
+    /// nodes up to and including the first one.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -350,13 +352,13 @@ impl<'a> Levels<'a> {
                 // the first layer), the node is in In too if it uses tensors that the forward pass
                 // of In stashed.
                 (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
-                // If no data flows from a layer or Out to the node, the backward pass begins with
-                // it, either in Out (the operations after the last layer) or in a head, which is a
-                // further output of the model, at an earlier layer. So Out is the highest level at
-                // which the node can be.
+                // If no data flows from a layer or Out to this node, the backward pass begins with
+                // it: in Out (the operations after the last layer), or in a head (a further output
+                // of the model) at an earlier layer. So the level of the node is from `after` up to
+                // Out.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // A node that leads to no level (In or a layer), such as the gradient of a weight
-                // that only goes to an accumulator, is placed by `Levels::updates`.
+                // A node from which no data flows to In or a layer, such as the gradient of a
+                // weight that only goes to an accumulator, is placed by `Levels::updates`.
                 (_, None) => Reach::Unknown,
             };
         }
@@ -364,8 +366,8 @@ impl<'a> Levels<'a> {
 
     /// Returns the level (In, a layer or Out) of `node` (steps of one operation). Data flows from
     /// the level `before` through the node to the level `after`, so its level is one of them or
-    /// between them. Returns `Several` if no level is between them, because data flows against the
-    /// direction of the pass. The first of these levels that exists is taken:
+    /// between them. Returns `Several` if data flows against the direction of the pass, so that no
+    /// level is possible. Of the possible levels, the first of these that exists is taken:
     ///
     /// 1. the only level with a node of the forward pass whose gradient `node` may be, by the sizes
     ///    of tensors ([`mirrors`](Self::mirrors));
@@ -401,9 +403,9 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // None of the levels (In, layers, Out) that make or use the node's variables has a
-            // forward node whose gradient this node may be, by the sizes of tensors. The gradient
-            // of a pooling, for example, may share no variable with its own layer. So the sizes are
+            // At the levels (In, layers, Out) that make or use the node's variables, the sizes of
+            // tensors show no forward node whose gradient this node may be. The gradient of a
+            // pooling, for example, may share no variable with its own layer. So the sizes are
             // compared at all possible levels.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
@@ -424,9 +426,9 @@ impl<'a> Levels<'a> {
             |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // `ends` are the nodes of the forward pass that make or use the variables. If `node` is
-            // in the forward pass, it is one of them. It has no level (In, a layer or Out) yet and
-            // may be at any, so the variables then allow each `level`.
+            // `ends` are the nodes of the forward pass that make or use the variables of the edge.
+            // One that has no level (In, a layer or Out) yet may be at any level, so it permits
+            // each `level`. If `node` is in the forward pass, it is such a node itself.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
@@ -451,8 +453,8 @@ impl<'a> Levels<'a> {
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // A recomputed operation runs again after the forward pass, but its level is that
-                // of its first run.
+                // A recomputed operation runs again after the forward pass, but it has the level
+                // (In, a layer or Out) of its first run.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();

@@ -57,8 +57,8 @@ impl Levels<'_> {
     }
 
     /// Returns whether only updates and copies from or to the host use a parameter, as with a
-    /// learning rate. Such users do not show the level (In, a layer or Out) of the parameter,
-    /// because all updates may share it.
+    /// learning rate. All updates may share such a parameter, so its users do not show its level
+    /// (In, a layer or Out).
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -74,9 +74,9 @@ impl Levels<'_> {
     /// several levels share each of these parameters.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A state that operations advance, such as a random state, has several users. A
-            // parameter that only this node uses, such as a constant, cannot be that state, so it
-            // is ignored.
+            // A state that operations advance, such as a random state, has several users. So a
+            // parameter that only this node uses, such as a constant, is no such state and is
+            // ignored.
             let mut shared = self.parameters[node]
                 .iter()
                 .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)
@@ -90,10 +90,10 @@ impl Levels<'_> {
 
     /// Finds the levels (In, layers, Out) of nodes after the forward pass that still have none,
     /// such as updates of weights. If the results of a node reach updates of parameters, the node
-    /// gets the level of these parameters. If the results reach none, or only parameters that
-    /// several levels share, [`between`](Self::between) chooses a level from In up to the nearest
-    /// one from which gradients flow to the node. So it places the gradient of a weight if only the
-    /// host reads this gradient.
+    /// gets the level of these parameters. If they reach none, or if several levels share the
+    /// parameters, [`between`](Self::between) chooses a level from In up to the nearest one from
+    /// which gradients flow to the node. An example is the gradient of a weight that only the host
+    /// reads.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
@@ -108,8 +108,9 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // After the forward pass, a parameter of several levels (In, layers, Out) does
-                    // not show the level of a node that uses it.
+                    // If a parameter has several levels (In, layers, Out), because nodes after the
+                    // forward pass use it there, it does not show at which of them this node is. So
+                    // it is ignored.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);

@@ -39,10 +39,11 @@ impl Levels<'_> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // `from` is the highest level (In, layers, Out) from which data flows to the node. It
-            // is above the node's own level only in the backward pass. There, lower levels may give
-            // data to the node too: stashed variables of the forward pass, and gradients of heads
-            // (further outputs of the model) between layers. So only the highest level counts.
+            // `from` is the highest level (In, layers, Out) from which data flows to the node. If
+            // it is above the node's own level, the node is in the backward pass. Lower levels do
+            // not show the pass: nodes of the backward pass get data from them too, as stashed
+            // variables of the forward pass or gradients of heads (further outputs of the model)
+            // between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
@@ -50,8 +51,9 @@ impl Levels<'_> {
             }
         }
         // At each node, from the last to the first, `downs` is a difference of two numbers of nodes
-        // from this one to the last: those that get data from a higher level (In, layers, Out),
-        // minus those that get data only from lower levels.
+        // from this one to the last: those that get data from a higher level (In, layers, Out), as
+        // in the backward pass, minus those that get data only from lower levels. The backward pass
+        // is taken to start near the node with the largest difference.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -62,10 +64,10 @@ impl Levels<'_> {
     }
 
     /// Returns the first node (steps of one operation) of the backward pass of the last layer.
-    /// `turn` is the first node to which data flows down from another layer. Before `turn`, the
-    /// last layer runs its forward pass, then Out (the operations after the last layer) runs, and
-    /// then the last layer its backward pass. So the longest series of other nodes between two
-    /// nodes of the last layer is taken to be Out, and the node that ends this series is returned.
+    /// `turn` is the first node that gets data from a higher layer. Before it, the last layer runs
+    /// its forward pass, then Out (the operations after the last layer) runs, then the last layer
+    /// its backward pass. So the longest gap between two nodes of the last layer is taken to be
+    /// Out, and the node after this gap is returned.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())
@@ -89,10 +91,11 @@ impl Levels<'_> {
             .collect()
     }
 
-    /// Returns whether `node` of the data flow may be the gradient of a node of the forward pass at
-    /// `level` (In, a layer or Out), judging by sizes: the largest tensor that `node` makes must be
-    /// as large as the largest that the forward node uses, and `node` must use a gradient as large
-    /// as the largest tensor that the forward node makes.
+    /// Returns whether `node` of the data flow may be the gradient of a forward node at `level`
+    /// (In, a layer or Out). A gradient has the sizes of its forward node in reverse: the largest
+    /// tensor that `node` makes must be as large as the largest that the forward node uses, and a
+    /// gradient that `node` uses must be as large as the largest tensor that the forward node
+    /// makes.
     pub fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;

@@ -87,8 +87,8 @@ fn what_changes_a_gradient_in_place_is_where_its_update_is() {
     );
 }
 
-/// The operation `scale` changes the gradients of a weight that all layers share and of a weight of
-/// layer 2, so it is at all layers.
+/// The operation `scale` changes the gradients of two weights: one that all layers share, and one
+/// of layer 2. So its places are all layers.
 #[test]
 fn what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it() {
     let mut training = Training::new();

@@ -256,7 +256,8 @@ fn what_works_on_a_tied_weight_is_where_that_is() {
 fn what_sums_gradients_between_two_layers_is_of_the_one_before_it() {
     let mut training = Training::new();
     let sum = training.case.operation("grad sum");
-    // The sum of gradients runs after the gradients of layer 2 and before those of layer 1.
+    // The operation `sum` adds up gradients. It runs after the gradients of layer 2 and before
+    // those of layer 1, so it is at layer 2.
     let at = training.forward.len() + 3;
     let operation = training.case.operations.remove(sum);
     training.case.operations.insert(at, operation);
@@ -284,8 +285,8 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
     }
     let placed = training.placed();
     // The gradients of layers 3 and 2 (operations 6 and 8) call one function. Its body is operation
-    // 7 in the call of layer 3 and operation 9 in the call of layer 2. Data flows only through
-    // operation 7, so operation 9 is where the operation before it is, at layer 2.
+    // 7 in the call of layer 3 and operation 9 in the call of layer 2. In this model, data flows
+    // only through operation 7. So operation 9 has the place of the operation before it, layer 2.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

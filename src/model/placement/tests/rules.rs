@@ -4,8 +4,8 @@ use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// An operation whose name contains no layer uses as many bytes of layer 1 as layer 2 uses of its
-/// result. It is at layer 1, because the name of its weight contains layer 1.
+/// The operation `dense`, whose name contains no layer, uses 100 bytes of layer 1 and makes 100
+/// bytes for layer 2. It is at layer 1, because the name of its weight contains layer 1.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -48,8 +48,9 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// An operation prepares an attention mask, which the host writes, for layer 2. Debug contexts mark
-/// weights, and the mask is none, so the operation is in In (before the first layer).
+/// An operation makes an attention mask for layer 2 from an input that the host writes. Debug
+/// contexts mark the weights of this model but not the input, so the operation is no cast of a
+/// weight. It is in In (before the first layer) and not at layer 2.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -190,7 +191,7 @@ fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let ones = training.case.operation_at(5, "ones grad");
     let scale = training.case.operation_at(6, "scale grad");
     training.case.passing(&[ones, scale], "");
-    // The operation with number 6 is the gradient of layer 3.
+    // The number 6 is the operation group of `layer/3/x_grad`, the gradient of layer 3.
     training.case.passing(&[scale, 6], "");
     let placed = training.placed();
     for operation in [5, 6] {
