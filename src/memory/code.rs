@@ -48,9 +48,10 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
 /// programs.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
-/// Sums the code in `placed` by kind and by the set of positions (In, layers, Out) that need it, so
-/// that a stage has shared code only once. The sums are complete on `tiles`; on other tiles, bytes
-/// may be missing. New unions of sets of positions are added to `sets`.
+/// Sums the code in `placed` by kind and by the set of positions (In, layers, Out) that need it.
+/// Code that several positions share belongs to the set of all of them, so that a stage has it only
+/// once; such sets are added to `sets`. The sums are complete on `tiles`; on other tiles, bytes may
+/// be missing.
 pub(super) fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -136,9 +137,8 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
 }
 
 /// Returns the bytes of vertex code on `tiles`, as runs of tiles, by the set of positions (In,
-/// layers, Out) that share them. On each tile, the code of a vertex type is shared by all positions
-/// that have a vertex of this type on the tile. New unions of sets of positions are added to
-/// `sets`.
+/// layers, Out) that share the code. On each tile, the code of a vertex type is shared by all
+/// positions that have a vertex of this type on the tile. Sets that are new are added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -269,9 +269,9 @@ pub(crate) struct TileOverhead {
 }
 
 impl TileOverhead {
-    /// Returns one entry per tile for the classic memory model, which has no overhead (bytes that
-    /// every stage needs) and no fragmentation. It does not limit the code of a stage to the
-    /// recorded code either ([`TileOverhead::capped`]).
+    /// Returns one entry per tile for the classic memory model, in which no tile has overhead
+    /// (bytes that every stage needs) or fragmentation. The entries do not limit the code of a
+    /// stage to the recorded code either ([`TileOverhead::capped`]).
     pub fn none(model: &Model) -> Vec<Self> {
         let of_tile = Self {
             recorded: [u64::MAX; 4],

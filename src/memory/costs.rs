@@ -100,8 +100,8 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table in which the bytes of a range of layers do not depend on the number of later
-    /// stages: they are the lower bound that this table has for the range.
+    /// Returns a copy of this table in which the bytes of each range of layers are only the range's
+    /// lower bound, whatever the number of later stages.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())
@@ -120,9 +120,9 @@ impl RangeCosts {
         self.stages.is_some()
     }
 
-    /// Returns the maximum number of stages of a split in a pipeline: the table has the bytes of a
-    /// range of layers only for fewer later stages than this number. [`usize::MAX`] without a
-    /// pipeline, where the number of later stages has no effect.
+    /// Returns the maximum number of stages of the splits for which this table has bytes.
+    /// [`usize::MAX`] without a pipeline, where the bytes of a range of layers do not depend on the
+    /// number of later stages.
     pub fn stages(&self) -> usize {
         self.stages.unwrap_or(usize::MAX)
     }

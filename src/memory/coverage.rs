@@ -44,8 +44,8 @@ pub struct CodeCategory {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CoverageFacts"))]
 pub struct Coverage {
-    /// Index of the tile whose recorded bytes are split. In an entry for one category of variables
-    /// that does not hold code, it is always 0 and has no meaning.
+    /// Index of the tile that has the bytes of this entry. Without meaning and always 0 in an entry
+    /// for a category of variables that hold data, not code.
     pub tile: u32,
     /// The bytes that the compiler recorded on the tile. In an entry for one category of variables,
     /// only the bytes of this category.
@@ -61,8 +61,8 @@ pub struct Coverage {
     pub by_touch: u64,
     /// The bytes that belong to no operation, and that every stage needs.
     pub overhead: u64,
-    /// `recorded` minus `layers`, `assigned` and `overhead`; below 0 if more bytes are predicted
-    /// than recorded.
+    /// The recorded bytes that neither belong to an operation nor are overhead: `recorded` minus
+    /// `layers`, `assigned` and `overhead`. Below 0 if more bytes are predicted than recorded.
     pub rest: i64,
 }
 
@@ -87,18 +87,18 @@ impl MemoryModel<'_> {
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether `variable` is part of the comparison of predicted with recorded bytes. It is
-    /// if an operation uses it that `explaining` selects (any operation, or one whose own name
-    /// gives a layer). Variables that hold code always are, since [`MemoryModel::code_categories`]
-    /// compares the bytes of each kind of code.
+    /// Returns whether the bytes of `variable` are compared with recorded bytes: whether any of the
+    /// operations that `explaining` selects (all, or those whose own names give a layer) uses it.
+    /// Always true for variables that hold code, since [`MemoryModel::code_categories`] compares
+    /// the bytes of each kind of code.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the name under which the bytes of a kind of code, such as vertex code, are compared
-    /// with recorded bytes. The kind is the one that variables of the profile's category `category`
-    /// hold. Its name is the first of the profile's categories for this kind, such as `vertexCode`.
-    /// Returns `None` if variables of `category` hold data.
+    /// Returns the name of the kind of code, such as vertex code, that variables of the category
+    /// `category` hold: the first of the profile's categories of this kind, such as `vertexCode`.
+    /// Bytes of code are compared with recorded bytes under this name. Returns `None` if variables
+    /// of `category` hold data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -121,9 +121,9 @@ impl MemoryModel<'_> {
             .any(|group| self.placement.layered_groups[group as usize])
     }
 
-    /// Returns the profile's categories of variables that hold code of this `kind`. In the classic
-    /// memory model this is only the first category of the kind: of the memory of vertices, this
-    /// model has only the state.
+    /// Returns the names of the profile's categories of variables that hold code of this `kind`. In
+    /// the classic memory model only the first category counts: of vertex state, for example, only
+    /// the state of vertex instances.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -170,8 +170,8 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns the bytes of code that the operations selected by `explaining` need on each tile of
-    /// `tiles`, by [`CodeKind`].
+    /// Returns the bytes of code that operations need on each tile of `tiles`, by [`CodeKind`].
+    /// `explaining` selects the operations: all, or those whose own names give a layer.
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)

@@ -53,10 +53,10 @@ pub struct LiveCurves {
 
 impl MemoryModel<'_> {
     /// Computes the live bytes of each stage at each liveness step. An entry of `stages` has the
-    /// range of positions of a stage (end exclusive), its memory as [`MemoryModel::placed_stages`]
-    /// returns it, and the tile for [`LiveCurves::on_tile`]. Returns one entry per stage, in the
-    /// order of `stages`. An entry is `None` if the stage has no steps. On the fullest tile of a
-    /// stage, the curve has its peak at the bytes that `placed_stages` computes for this tile.
+    /// positions of a stage (end exclusive), its memory as [`MemoryModel::placed_stages`] returns
+    /// it, and the tile whose curve is [`LiveCurves::on_tile`]. Returns one entry per stage, in the
+    /// same order; `None` for a stage without liveness steps. On the fullest tile of a stage, the
+    /// peak of the curve equals the bytes that `placed_stages` computes.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         stages
             .par_iter()

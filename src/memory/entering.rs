@@ -15,10 +15,9 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 /// already.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// One list for each position at which a range of layers can begin, with pairs of a layer and
-    /// an item (such as the bytes of a variable). A range that begins at this position or later has
-    /// the item as soon as it contains the layer. Each pair is stored once, in the list of the
-    /// first position to which it applies.
+    /// One list per position at which a range of layers can begin, with pairs of a layer and an
+    /// item (such as the bytes of a variable). A range has the item of a pair if it contains the
+    /// layer, and begins at the position of the list or later.
     from: Vec<Vec<(u32, Item)>>,
     /// The number of pairs of a layer and an item (such as the bytes of a variable that the layer
     /// uses) that [`Entries::enter`] was called to add. It includes the pairs that were not stored,
@@ -58,9 +57,9 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain the
-    /// layer `with` and also at least one of `layers` (ascending). Pairs that are stored for one
-    /// start also apply to later starts, where a range may lack `with` or all of `layers`. Such
-    /// ranges also get `undo`, the inverse of the item, so that the two cancel out.
+    /// layer `with` and also at least one of `layers` (ascending). What is stored for one start
+    /// applies to all later starts too. So `undo`, the inverse of the item, is stored for the
+    /// starts from which ranges no longer contain both; there the two cancel out.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -90,9 +89,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns pairs of a layer and an item, such as the bytes of a variable. A range of layers
-    /// that begins at `start` or later has the item as soon as it contains the layer. Pairs that
-    /// also apply to ranges with an earlier start are left out.
+    /// Returns the pairs of a layer and an item (such as the bytes of a variable) that are stored
+    /// for `start`: ranges that begin at `start` or later have the item if they contain the layer.
+    /// Pairs stored for earlier starts, which also apply to these ranges, are left out.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -112,8 +111,8 @@ pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     pub entries: Entries<(usize, ByLane<u64, N>)>,
     /// The bytes of variables or code that every stage needs, whatever its layers.
     everywhere: ByKind<N, KINDS>,
-    /// One entry per position (In, a layer or Out): the bytes that a range from the current start
-    /// gains when it grows to this position, so that growing takes one addition.
+    /// One entry per position (In, a layer or Out): the bytes that the current range gains when it
+    /// grows to this position. They depend on where the range begins ([`GrowingSums::begin`]).
     at: Vec<ByKind<N, KINDS>>,
     pub sums: ByKind<N, KINDS>,
 }
@@ -136,8 +135,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since the bytes that are stored for one start also apply to all later starts.
+    /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
+    /// 1, ... in this order, since each call adds the bytes that are stored for its start to the
+    /// bytes of all earlier starts, which still apply.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

@@ -49,8 +49,8 @@ struct KindRules<'a> {
     /// One entry per use set (the operations that use a variable): whether the forward pass uses
     /// the variables.
     forward: Vec<bool>,
-    /// One entry per use set (the operations that use a variable): whether an update uses the
-    /// variables, or an operation after the forward and the backward pass, such as a norm of all
+    /// One entry per use set (the operations that use a variable): whether any of these operations
+    /// updates weights, or runs after the forward and the backward pass, such as a norm of all
     /// gradients.
     late: Vec<bool>,
     /// One entry per use set (the operations that use a variable): whether only updates, and copies
@@ -147,9 +147,9 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // Uses (groups of variables) with an index below `data` hold data and have a kind,
-                // such as weights. In the classic memory model there are more uses, which hold code
-                // and count as other variables.
+                // Variables with an index below `data` hold data and have a kind, such as weights.
+                // In the classic memory model, variables with higher indices hold code; their bytes
+                // are added to the kind "other".
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

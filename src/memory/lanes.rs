@@ -8,9 +8,9 @@ use std::ops::{Deref, DerefMut};
 /// an array. The number is small in tests, so that small models have several groups of tiles.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A number of bytes in one lane (of one tile), in a type with fast addition of arrays. Additions
-/// and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right whatever the
-/// order of the changes.
+/// A number type for bytes on one tile (in one lane), in which arrays of lanes are added fast. Sums
+/// wrap around. So a final sum of at most [`Bytes::HIGHEST`] is right, in whatever order bytes are
+/// added and subtracted.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// The highest number of bytes that a sum in this number type can hold. Tiles with more bytes
     /// need a wider type.

@@ -43,8 +43,8 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the layer of each liveness step, by its position in the layer order. If several
-    /// operation groups with exactly one layer run at a step, the shortest one decides. `None` if
-    /// no such group runs at the step.
+    /// operation groups with exactly one layer run at a step, the group that runs for the fewest
+    /// steps decides. `None` if no such group runs at the step.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let spans = self
             .model

@@ -257,8 +257,8 @@ impl<'a> MemoryModel<'a> {
 
 /// Divides the liveness steps into phases, such as the backward pass (see [`PHASES`]), as half-open
 /// ranges. Without a backward pass, and in the classic memory model, only the first phase has
-/// steps. The last phase begins after the last forward or backward operation that belongs to a
-/// place (In, a layer or Out) itself. Operations that only follow their variables to a place are
+/// steps. The last phase begins after the last forward or backward operation. Operations without a
+/// place (In, a layer or Out) of their own, which are placed where their variables are used, are
 /// ignored.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();

@@ -132,9 +132,9 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     left
 }
 
-/// Groups the liveness steps at which a variable is needed by the positions (In, layers, Out) that
-/// need it. `own` has the steps of each position. A key of the result is a set of positions
-/// (ascending); its value has the steps at which exactly these positions need the variable.
+/// Groups the liveness steps at which positions (In, layers, Out) need a variable. `own` has the
+/// steps of each position. A key of the result is a set of positions (ascending); its value has the
+/// steps at which exactly these positions need the variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
     let ranges = own
         .iter()

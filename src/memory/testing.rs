@@ -35,8 +35,9 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
     from.parse().expect("a seed")..to.parse().expect("a seed")
 }
 
-/// Makes a random training model of some layers on three tiles, with operations in any pass. The
-/// `compilation` 0, 1, 2, ... of a seed are the same model with other bytes of variables.
+/// Makes a random training model of some layers on three tiles, with operations in any pass. For
+/// one seed, different values of `compilation` (0, 1, 2, ...) give the same model with different
+/// bytes of variables.
 pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

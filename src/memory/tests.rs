@@ -163,8 +163,8 @@ proptest! {
     }
 }
 
-/// Returns the bytes of a curve at a liveness step: its fixed bytes, its always-live bytes, and
-/// those of the last of its points at or before the step.
+/// Returns the bytes of a curve at a liveness step: the sum of its fixed bytes, its always-live
+/// bytes, and the live bytes of its last point at or before the step.
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

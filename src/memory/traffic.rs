@@ -15,9 +15,9 @@ pub struct LayerTraffic {
     shared: Vec<LiveShare>,
 }
 
-/// All variables with one equivalence class that the same layers use: these layers (ascending), the
-/// half-open ranges of steps at which the variables are live, and the bytes of the variables summed
-/// over all tiles.
+/// All variables with one equivalence class (live at the same steps) and the same layers that use
+/// them. The fields are these layers (ascending), the variables' half-open live ranges, and the sum
+/// of their bytes over all tiles.
 #[derive(Debug, Clone)]
 struct LiveShare {
     layers: Box<[u32]>,
@@ -164,10 +164,9 @@ impl LayerTraffic {
         at_boundaries(changes).into_iter().flatten().collect()
     }
 
-    /// Returns two lists of layers that use the variables of `shared`, for a half-open live range
-    /// of these variables: the layers at one of whose steps the range begins, and the layers at one
-    /// of whose steps it ends. The variables flow from layers of the first list to layers of the
-    /// second.
+    /// Returns two lists of layers that use the variables of `shared`, for one half-open live range
+    /// of these variables: the layers that run when the range begins, and the layers that run when
+    /// it ends. The variables flow from layers of the first list to layers of the second.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared
@@ -185,10 +184,10 @@ impl LayerTraffic {
         )
     }
 
-    /// Returns the lowest and the highest of the layers in which the half-open live range `range`
-    /// begins or ends, among the layers that use the variables of `shared`. The variables cross
-    /// every boundary between these two layers. Returns `None` if the range begins or ends in no
-    /// such layer.
+    /// Returns the lowest and the highest layer in which a half-open live range of the variables of
+    /// `shared` begins or ends. Only layers that use the variables are considered. The variables
+    /// cross every boundary between the two layers. Returns `None` if the range begins or ends in
+    /// no such layer.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         Some((

@@ -82,13 +82,11 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Calls `visit` with the liveness steps at which variables are live. `number` is the index of
-    /// the variables in [`CountedUses`]. In a pipeline, variables may be live at different steps in
-    /// different stages, so `visit` may be called several times, each time for the stages that meet
-    /// a condition. The condition comes first: the stage must have any position (In, a layer or
-    /// Out) of a set and, unless it is `None`, also a second position. Then come the half-open
-    /// ranges of steps (`None` for all steps). Variables that are off the chip in both passes are
-    /// left out.
+    /// Calls `visit` with the liveness steps at which variables are live, as half-open ranges
+    /// (`None` for all steps). `number` is the index of the variables in [`CountedUses`]. In a
+    /// pipeline, the steps may differ between stages, so `visit` may be called several times. Its
+    /// first argument is the condition that a stage must meet for the steps to apply
+    /// ([`MemoryModel::has_part`]). Variables that are off the chip in both passes are left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -114,9 +112,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns whether a stage with the positions `stage` (end exclusive) meets a condition of
-    /// [`MemoryModel::each_life`], so that variables are live in the stage at the steps that come
-    /// with the condition. The stage must have any position (In, a layer or Out) of the set
-    /// `counted` and, unless it is `None`, also the position `with`.
+    /// [`MemoryModel::each_life`]. The stage must have at least one position (In, a layer or Out)
+    /// of the set `counted`. If `with` is a position, the stage must have this position too.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -192,9 +189,9 @@ impl<const N: usize> NeighbourUses<N> {
     }
 
     /// Merges lists of uses (groups of variables), one list per lane (tile), into `rows`: each row
-    /// has one use and its bytes in all lanes. A list has an offset and the uses in ascending
-    /// order; it is empty if the lane has no tile. The number of a use in the list plus the offset
-    /// is the index of the use in [`CountedUses`].
+    /// has one use and its bytes in all lanes. A list has its uses in ascending order, and an
+    /// offset to add to their numbers, which gives their indices in [`CountedUses`]. The list of a
+    /// lane without a tile is empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -258,9 +255,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A tile may have several entries for a use (variables with one equivalence class and
-            // use set). The merged rows have a use as often as the tile with the most entries of
-            // this use.
+            // A tile may list a use (variables with one equivalence class and use set) several
+            // times. `rows` then has the use as many times as the tile that lists it most often.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -78,8 +78,8 @@ impl<const N: usize> TileFlows<N> {
 pub(crate) struct StageRoles {
     backward: BackwardPass,
     pub by_flow: Vec<StageRole>,
-    /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
-    /// this pipeline stage. In TensorFlow's pipelines, this is the case for Out on the first IPU.
+    /// Whether the IPU runs another pipeline stage between the forward and the backward pass of
+    /// this one. True only for Out on the first IPU in TensorFlow's pipelines.
     waits: bool,
 }
 
@@ -130,20 +130,20 @@ impl Flows {
         Some(self.stage_roles(self.places_of(&stage.positions)))
     }
 
-    /// Returns the places that a stage with the positions `positions` (end exclusive) runs as one
-    /// pipeline stage, as numbers (end exclusive). In, the layers and Out (the operations after the
-    /// last layer) are positions and also places, with the same numbers, unless Out is on the first
-    /// IPU. Out then shares the position of In, but has a place of its own after all others. It
-    /// also is a pipeline stage of its own, unless the stage has all positions.
+    /// Returns the places that a stage with the positions `positions` runs as one pipeline stage.
+    /// Both are ranges of numbers of In, layers and Out (end exclusive). They differ only if Out
+    /// (the operations after the last layer) is on the first IPU. As a position, Out is then the
+    /// same as In; as a place, it comes after all others. It is then a pipeline stage of its own,
+    /// except in a stage that has all positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
     }
 
-    /// Returns whether the IPU of the stage that runs `places` (In, layers, Out) also runs Out, as
-    /// a pipeline stage of its own: the stage begins with In, Out is on the first IPU, and there
-    /// are further stages.
+    /// Returns whether Out runs on the IPU of the stage that runs `places` (In, layers), but as
+    /// another pipeline stage. This is so if Out is on the first IPU, `places` begin with In, and
+    /// further stages follow.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
@@ -171,9 +171,9 @@ impl Flows {
         }
     }
 
-    /// Sums the bytes of the tensors on some tiles by what a stage does with them, such as stashing
-    /// or receiving them ([`Quantity`]), and the bytes that the stage keeps from its forward to its
-    /// backward pass.
+    /// Sums the bytes of tensors on some tiles. One sum is for each thing that a stage does with
+    /// tensors, such as stashing or receiving them ([`Quantity`]); one more is for the tensors that
+    /// the stage keeps from its forward to its backward pass ([`Transfers::kept`]).
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -269,18 +269,17 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // A stage of frozen layers may call a function that the profile lists at the steps
-                // of a call by another layer. At these steps, tensors that wait for this stage's
-                // call, and tensors that its call has made, are not live in the profile, so buffers
-                // for them are added. Tensors that enter the stage and leave it again are live at
-                // these steps.
+                // A stage of frozen layers may call a function that the profile lists only at the
+                // steps of a call by another layer. Tensors that wait for this stage's call, or
+                // that its call has made, are not live at these steps in the profile, so they need
+                // buffers. Tensors that enter the stage and leave it again are live at these steps.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
                 }
-                // Frozen layers have no backward pass, so no gradients wait. Tensors that leave a
-                // stage of frozen layers need no buffer: in the profile they are live at the last
-                // step of the stage, so the stage's live bytes include them.
+                // Frozen layers have no backward pass, so no gradients wait in buffers. Tensors
+                // that leave the stage need no buffer either: in the profile they are live at the
+                // last step of the stage, so they are among the stage's live bytes.
                 _ if !backward.goes_back => (0, 0, 0),
                 // A stage is recomputed as a whole after its gradients have arrived, so they wait
                 // in buffers. In its first forward run no gradient has arrived, but tensors that
@@ -299,9 +298,10 @@ impl Flows {
                     kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
-                // In the first forward run of a recomputed stage, tensors that enter the stage wait
-                // for the FIFO that stashes them. In the second forward run, the gradients have
-                // arrived, and also the tensors that enter for the next forward pass.
+                // The buffers must be large enough for both forward runs of a recomputed stage. In
+                // the first run, tensors that enter the stage wait for the FIFO that stashes them.
+                // In the second, gradients that have arrived wait, beside the tensors that enter
+                // for the next micro-batch.
                 (TfGrouped, Stage) => (
                     (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
                     0,
@@ -334,11 +334,11 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes of the buffers, by phase ([`PHASES`]), for tensors that wait until a stage
-    /// calls a function. The profile lists a function at the steps of only one call. If this is a
-    /// call by another layer, tensors that wait for the stage's own call are not live at its steps
-    /// in the profile, so buffers for them are added. Tensors from earlier stages wait in the
-    /// forward pass, gradients in the backward pass.
+    /// Returns the bytes of buffers, by phase ([`PHASES`]), for tensors that wait until a stage
+    /// calls a function. The profile lists a function only at the steps of one call, which may be a
+    /// call by another layer. Tensors that wait for the stage's own call are not live at these
+    /// steps in the profile, so buffers for them are added: in the forward pass for tensors from
+    /// earlier stages, in the backward pass for gradients.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -347,9 +347,9 @@ impl Flows {
                 let enters = of(Quantity::EntersFromStage);
                 [enters, enters, gradients, 0]
             }
-            // In TensorFlow's schedules, each phase of a stage that calls such a function is
-            // counted with the largest transfer buffers of any phase ([`Flows::in_any_phase`]).
-            // These buffers already have room for tensors that wait for the call.
+            // In TensorFlow's schedules, a stage that calls functions with several calls already
+            // has, in each phase, the largest transfer buffers of any phase
+            // ([`Flows::in_any_phase`]). They have room for tensors that wait for a call.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }
@@ -368,10 +368,10 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The liveness steps of a recomputed forward pass also stand for its second run, just
-            // before the backward pass. So these steps count with the larger of the tensors that
-            // the stage forwards in the forward pass and those that it forwards in the backward
-            // pass.
+            // The profile has no steps for the second run of a recomputed forward pass, so the
+            // steps of the first run stand for both. In the second run, just before the backward
+            // pass, the stage forwards the tensors of the backward pass. So these steps have the
+            // larger bytes of both passes.
             _ => [most, most, backward, 0],
         }
     }

@@ -2,9 +2,9 @@
 //! after the range.
 //!
 //! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
-//! use) does not depend on the tile. [`Patterns`] therefore has it once for all ranges of layers,
-//! as lists of the ranges that do. The bytes of the flows are then summed tile by tile, while
-//! ranges grow layer by layer from each first layer, as in `memory::ranges`.
+//! use) does not depend on the tile. So [`Patterns`] lists once, for all tiles, which ranges of
+//! layers do so. The bytes of the flows are then summed tile by tile, while ranges grow layer by
+//! layer from each first layer, as in `memory::ranges`.
 
 use super::Recompute;
 use super::additions::{PHASES, TileFlows, Transfers};
@@ -15,10 +15,10 @@ use crate::memory::lanes::{self, ByLane};
 use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
-/// A change of what a range of layers does as it grows: for one
-/// [`Quantity`](super::flows::Quantity), such as stashing, the range begins or ceases to do this
-/// with the tensors of the flow `flow` (tensors that the same layers use). The change applies to
-/// all ranges that begin at a certain start or later and reach at least to a certain layer.
+/// A change in what a range of layers does with the tensors of the flow `flow` (tensors that the
+/// same layers use), at a certain layer to which the range grows. The range begins to add the bytes
+/// of the tensors to the [`Quantity`](super::flows::Quantity) with the index `quantity`, such as
+/// the stash; if `is_end` is true, it ceases to add them.
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -26,12 +26,12 @@ struct Event {
     flow: u32,
 }
 
-/// The bytes that a pipeline adds to a range that grows layer by layer, on up to `N` neighbouring
-/// tiles with one lane each. The buffers are reused for further tiles.
+/// The bytes that a pipeline adds to a range of layers on up to `N` neighbouring tiles, one lane
+/// for each tile. The range grows layer by layer. One value is used again for further tiles.
 #[derive(Default)]
 pub(crate) struct RangeAdditions<const N: usize> {
-    /// The bytes of accumulators of gradients that the pipeline adds to the range. They do not
-    /// depend on the number of stages after it.
+    /// The bytes of accumulators of gradients that the pipeline adds to the range of layers,
+    /// however many stages follow the range.
     pub accumulators: GrowingSums<N, 1>,
     /// The changes of what a growing range of layers stashes, receives or sends, by the layer that
     /// the range reaches.
@@ -131,10 +131,10 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // Of the tensors that a stage keeps from its forward to its backward pass, only the bytes
-        // of the largest group of variables count ([`Transfers::kept`]). So for a range of layers,
-        // this is the maximum over its places (In, layers, Out), not their sum. A range has a
-        // backward pass if any of its places has one.
+        // Of the tensors that a range of layers keeps from its forward to its backward pass, only
+        // the bytes of the largest group of variables count ([`Transfers::kept`]). So these bytes
+        // are the maximum over the places (In, layers, Out) of the range, not their sum. The range
+        // has a backward pass if any of its places has one.
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -143,8 +143,8 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
-    /// range of layers keeps for micro-batches in flight, also during the weight update. `depth` is
-    /// the number of forward pipeline stages after the range.
+    /// range of layers keeps for micro-batches in flight. The copies stay during the weight update.
+    /// `depth` is the number of forward pipeline stages after the range.
     pub fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
@@ -226,17 +226,16 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns the places (In, layers or Out; in any order) whose loss can change what a range of
-/// layers does with the tensors of `flow` (tensors with the same users). A range loses a place when
-/// it begins one place later. All other places can be lost without such a change.
+/// Returns places (In, layers or Out; in any order). What a range of layers does with the tensors
+/// of `flow` (tensors with the same users), such as stashing them, can change if the range begins
+/// after one of these places instead of at it. No other place makes such a change.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
-        // If stages are recomputed as a whole, a range stashes tensors only if any of its places
-        // (In, layers, Out) has a backward pass. The range loses places at its start. While a user
-        // of the tensors is left in the range, only places up to this user have been lost. So the
-        // loss that can matter is that of the last such place with a backward pass.
+        // If stages are recomputed as a whole, a range stashes tensors only if it has a user of
+        // them and a place (In, a layer or Out) with a backward pass. So for each user, it can
+        // matter whether the range has the last place with a backward pass up to this user.
         Recompute::Stage => {
             turns.extend(
                 flow.forward
@@ -267,13 +266,14 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let backward = users_in(&flow.backward, &places);
     let ends = [backward.first(), forward.last(), backward.last()];
     // In (the operations before the first layer) is recomputed together with the first layer, so
-    // what a range stashes or sends can change when it gains In or the first layer. It can also
-    // change when the range gains the last place, since the last pipeline stage is not recomputed.
+    // what a range stashes or sends can change when it gains one of these two places (0 and 1). It
+    // can also change when the range gains the last place, since the last pipeline stage is not
+    // recomputed.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
-        // If Out (the operations after the last layer) is on the first IPU, a range of all
-        // positions also contains Out. So what the range stashes or sends can change when it gains
-        // the last position.
+        // If Out (the operations after the last layer) is on the first IPU, a range that grows to
+        // the last position may have all positions. It then also runs Out, so it may stash or send
+        // other tensors.
         turns.push(flows.places - 2);
     }
     turns.extend(ends.into_iter().flatten());

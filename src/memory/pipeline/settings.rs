@@ -106,7 +106,8 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the name of the value on the command line, such as `off-chip`.
+            /// Writes the name that this value has as a value of a command-line option, such as
+            /// `off-chip`.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&option_name(self))
             }
@@ -127,15 +128,15 @@ pub struct Pipeline {
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates.
     pub state: StatePlace,
-    /// The number of replicas of the model, at least 1. If optimizer state is sharded, each replica
-    /// keeps an equal share of it. If `state` is on the chip without sharding, the number has no
-    /// effect and is 0.
+    /// The number of replicas of the model. If optimizer state is sharded, each replica keeps an
+    /// equal share of it. If `state` is on the chip without sharding, the number has no effect and
+    /// is 0; otherwise it is at least 1.
     pub replicas: u64,
 }
 
 impl Pipeline {
-    /// Returns whether there is a pipeline. If not, the stages are parts of the one-IPU
-    /// compilation.
+    /// Returns whether the stages form a pipeline. Without one, the memory of a stage is that of
+    /// its layers in the compilation of the whole model for one IPU.
     pub fn is_on(self) -> bool {
         self.schedule != Schedule::None
     }
@@ -151,9 +152,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns these settings, with each setting that does not change the memory set to its
-    /// default. Without a pipeline, only the place of optimizer state and the number of replicas
-    /// change the memory.
+    /// Returns these settings, but with the default values of all settings that have no effect on
+    /// the memory. Without a pipeline, only the place of optimizer state and the number of replicas
+    /// have an effect.
     pub(crate) fn in_effect(self) -> Self {
         if self.is_on() {
             return self;
@@ -166,8 +167,8 @@ impl Pipeline {
     }
 
     /// Returns these settings with the place of optimizer state `state` and the number of replicas
-    /// `replicas`, where 0 counts as 1. If all of the state is on the chip, the number of replicas
-    /// has no effect, so it is set to 0.
+    /// `replicas`, which is raised to at least 1. If all of the state is on the chip, the number
+    /// has no effect and is set to 0.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,

@@ -48,9 +48,9 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     })
 }
 
-/// Generates random models of training or inference. Each is a model without passes, the pass of
-/// each operation, whether each operation group copies from the host, and the step at which the
-/// backward pass starts (`None` for inference).
+/// Generates random models of training or inference, as the parts that [`model`] puts together: a
+/// model without passes, the pass for each operation, whether each operation group copies from the
+/// host, and the step at which the backward pass starts (`None` for inference).
 pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
@@ -97,8 +97,8 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     ]
 }
 
-/// Returns the possible numbers of stages after a range of layers in a split. The number is 0
-/// exactly if the range ends with the last layer.
+/// Returns the possible numbers of stages after a range of layers in a split: only 0 if the range
+/// ends with the last layer, otherwise 1 to the number of layers after the range.
 pub(crate) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
@@ -253,8 +253,9 @@ fn published_configurations_stash_what_the_rules_say() {
         recompute: Recompute::Layer,
         ..Pipeline::default()
     };
-    // The expected stashes, in MiB, are those of BERT-Large and BERT-base with the embedding and
-    // the head on the first IPU.
+    // Published splits of BERT-Large and BERT-base with the embedding and the head on the first
+    // IPU. Arguments are the layers of each stage and the MiB of one activation; the expected
+    // results are the MiB that each stage stashes by the rules of docs/model.md.
     assert_eq!(stash(&[3, 7, 7, 7], 2, pipeline), [36, 98, 70, 42]);
     assert_eq!(stash(&[0, 4, 4, 4], 6, pipeline), [0, 168, 120, 72]);
 }

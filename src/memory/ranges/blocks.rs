@@ -23,14 +23,13 @@ pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
     /// The changes of live bytes from each place (liveness step at which a peak is possible) to the
-    /// next. An entry has the changes in one block of places by the variables that a range of
-    /// layers gains with one layer. Most layers change the bytes in few blocks, and have no entry
-    /// for the other blocks.
+    /// next. An entry has the changes that the variables of one layer make in one block of places,
+    /// when a range gains the layer. Most layers make changes in few blocks, and have no entry for
+    /// the other blocks.
     changes: Vec<[[B; N]; BLOCK]>,
     /// One entry per layer and block of places (steps at which a peak is possible), ordered by
-    /// layer, then by block. It has sums of the live bytes that a range of layers gains in the
-    /// block when it grows to the layer, from which an upper bound on the live bytes in the block
-    /// follows.
+    /// layer, then by block: sums of the live bytes that a range gains with the layer in the block.
+    /// They give an upper bound on the live bytes of the range in the block.
     sums: Vec<BlockSums<B, N>>,
     /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
     /// bytes have been added to the layer.
@@ -41,17 +40,16 @@ pub(super) struct Blocks<B, const N: usize> {
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
     /// One entry per block of places (steps at which a peak is possible): the live bytes of the
-    /// current range of layers just before the block. They only include the layers before the
-    /// block's entry in `seen`. The other layers are added when the block may have a peak.
+    /// current range of layers just before the block. Layers from the block's entry in `seen` on
+    /// are not included; they are added when the block may have a peak.
     live_before: Vec<[B; N]>,
     /// One entry per place (liveness step at which a peak is possible): the change of the live
-    /// bytes of the current range of layers from the previous place. It only includes the layers
-    /// before the entry in `seen` of the block that has the place. The other layers are added when
-    /// this block may have a peak.
+    /// bytes of the current range of layers from the previous place. As in `live_before`, layers
+    /// from the entry in `seen` on are not included.
     live_changes: Vec<[B; N]>,
     /// One entry per block of places (steps at which a peak is possible): the first layer of the
-    /// current range whose live bytes in the block have not been added to `live_before` and
-    /// `live_changes` yet. [`UNSEEN`] if no layer has been added since the current range began.
+    /// current range that is not included in `live_before` and `live_changes` yet. [`UNSEEN`] if no
+    /// layer has been included since the current range began.
     seen: Vec<usize>,
 }
 
@@ -60,12 +58,13 @@ pub(super) struct Blocks<B, const N: usize> {
 /// of the range in the block follows from them.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The index in [`Blocks::changes`] of the changes by this layer in this block, plus 1; 0 if
-    /// the layer changes nothing in the block.
+    /// The index in [`Blocks::changes`] of the changes of live bytes that the layer makes in the
+    /// block of places, plus 1; 0 if it makes none.
     number: u32,
     changes: ByLane<B, N>,
-    /// The sum of all increases of live bytes in the block, without the decreases. Added to the
-    /// live bytes before the block, it bounds the live bytes in the block.
+    /// The sum of all increases of live bytes that the layer makes in the block of places, without
+    /// the decreases. Added to the live bytes before the block, this sum gives an upper bound on
+    /// the live bytes in the block.
     rises: ByLane<B, N>,
     before: ByLane<B, N>,
     bounds: ByLane<B, N>,
@@ -102,9 +101,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Returns the change of live bytes from the previous place (step at which a peak is possible)
-    /// to `place` by the variables that a range gains with one layer. `of_layer` is the index of
-    /// the first entry for this layer in `sums`.
+    /// Returns the entry of `changes` for the variables of one layer at `place` (a step at which a
+    /// peak is possible): the change of live bytes from the previous place. `of_layer` is the index
+    /// in `sums` of the layer's first entry.
     fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
         let number = &mut self.sums[of_layer + place / BLOCK].number;
         if *number == 0 {
@@ -114,7 +113,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         &mut self.changes[*number as usize - 1][place % BLOCK]
     }
 
-    /// Returns how many changes of live bytes are kept for each lane (tile).
+    /// Returns how many changes of live bytes are stored for each lane (tile), as a measure of the
+    /// memory that they take.
     pub fn cells(&self) -> usize {
         self.changes.len() * BLOCK
     }
@@ -155,10 +155,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
-    /// place (step at which a peak is possible) of `window` (end exclusive, not empty), or the
-    /// lane's number in `known` if that is higher. Blocks of places are skipped if their upper
-    /// bound is not higher than the bytes found so far.
+    /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
+    /// places (steps at which a peak is possible) in `window` (end exclusive, not empty), but at
+    /// least the lane's number in `known`. Blocks of places that cannot raise these numbers are
+    /// skipped.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known.map(B::at_most);
@@ -171,9 +171,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
-    /// places (liveness steps at which a peak is possible) that are both in `block` and in `window`
-    /// (end exclusive). Also lowers the upper bound on the live bytes in the block to the exact
-    /// maximum over all its places, so that the block may be skipped next time.
+    /// places (liveness steps at which a peak is possible) that are both in the block with the
+    /// index `block` and in `window` (end exclusive). Also replaces the upper bound on the live
+    /// bytes in the block with their exact maximum at all its places, so that later calls may skip
+    /// the block.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -186,16 +187,16 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // The upper bound on the live bytes at the steps of the block is now exact for the current
-        // range of layers; only layers that the range gains later can raise the live bytes above
-        // it.
+        // This upper bound on the live bytes in the block is now exact for the current range of
+        // layers. When the range gains a layer, the bound for this layer is added
+        // ([`Blocks::add`]).
         self.bounds[block] = all;
         within
     }
 
-    /// Brings the live bytes at the places (steps at which a peak is possible) of `block` up to
-    /// date: adds those of the layers that have joined the current range since the block was last
-    /// summed.
+    /// Adds to the stored live bytes at the places (steps at which a peak is possible) of the block
+    /// with the index `block` the bytes of all layers that the current range has gained since the
+    /// last call for this block.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let before = &mut self.live_before[block];

@@ -122,8 +122,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // Flows (tensors with the same users) are loaded once for all pipelines, since they are the
-        // same in all. They come from the first memory model that has flows.
+        // Flows (tensors with the same users) are the same in all pipelines. So they are loaded
+        // once, from the first memory model that has flows.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -201,9 +201,9 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
     updates
 }
 
-/// The buffers of one thread that computes the bytes of ranges of layers, used again for each group
-/// of tiles: for neighbouring tiles side by side, for a single tile with 32-bit sums, and for a
-/// single tile that needs 64-bit sums.
+/// The buffers of one thread that computes the bytes of ranges of layers. There are buffers for
+/// neighbouring tiles side by side, for a single tile with 32-bit sums, and for a single tile that
+/// needs 64-bit sums. They are reused for each group of tiles.
 #[derive(Default)]
 struct RangeScratches {
     side_by_side: RangeScratch<i32, LANES>,
@@ -221,8 +221,8 @@ struct RangeScratch<B, const N: usize> {
 }
 
 impl RangePass<'_> {
-    /// Raises the peak of each range of layers to its bytes on a group of neighbouring tiles, which
-    /// are examined side by side if possible, and otherwise one by one.
+    /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
+    /// tiles, if they are higher. All tiles are examined at once if possible, otherwise one by one.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -247,10 +247,10 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Raises the peak of each range of layers to its bytes on at most `N` tiles, once for each
-    /// group of pipelines in which the same variables are live at the same steps. Returns false, and
-    /// leaves the peaks incomplete, if sums of bytes may overflow the type `B`, or if the sums for
-    /// so many tiles side by side would take too much memory. The caller then tries fewer tiles.
+    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on at
+    /// most `N` tiles, if they are higher. Returns false, and leaves the peaks incomplete, if sums
+    /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
+    /// memory. The caller then tries single tiles or a wider type.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

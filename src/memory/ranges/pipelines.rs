@@ -47,10 +47,10 @@ pub(super) struct PipelineRanges<'a> {
     /// The number of peaks that are computed for each range of layers: the first is the lower bound
     /// on its bytes; in a pipeline, the others are its bytes with 0, 1, ... stages after it.
     columns: usize,
-    /// The highest bytes of each range of layers on any tile so far. An entry has the peaks of
-    /// [`AT_ONCE`] ranges with the same start and neighbouring last positions, and is allocated
-    /// when one of these ranges is first needed. Entries are ordered by start, then by last
-    /// position.
+    /// The highest bytes of each range of layers on any tile that has been examined. An entry has
+    /// the peaks of [`AT_ONCE`] ranges with the same start and neighbouring last positions, and is
+    /// allocated when one of these ranges is first needed. Entries are ordered by start, then by
+    /// last position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
@@ -125,8 +125,8 @@ impl<'a> PipelineRanges<'a> {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Returns the table of all ranges of layers whose lower bound is within the limit, with their
-    /// bytes.
+    /// Returns the table of the bytes of ranges of layers. It has all ranges whose bytes have a
+    /// lower bound within the limit.
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
@@ -163,10 +163,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the range of layers that is examined to `range`. Returns a number of bytes for each
-    /// lane (tile). Only if the range takes more bytes on the tile, without those that the pipeline
-    /// adds, can the tile raise a peak of the range; other tiles need no exact sums. The result is
-    /// [`u64::MAX`] if the range does not fit on the tiles examined so far.
+    /// Extends the range of layers that is examined to `range`. Returns for each lane (tile) a
+    /// number of bytes, without the bytes that the pipeline adds. If the range takes at most this
+    /// number on the tile, it raises none of its peaks there, so its bytes need not be summed
+    /// exactly. The number is [`u64::MAX`] if the range does not fit on another tile.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -208,9 +208,9 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the highest number of bytes of the current range of layers that
-    /// raises none of its peaks, of which there is one for each number of later stages. The bytes
-    /// that the pipeline adds come on top of this number: `beside`, such as transfer buffers, in
+    /// Returns for each lane (tile) the highest number of bytes that the current range of layers
+    /// may take without raising any of its peaks (one for each number of later stages). The bytes
+    /// that the pipeline adds are not part of the number: `beside`, such as transfer buffers, in
     /// the phase that is examined, and others, such as the stash, in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
@@ -221,9 +221,9 @@ impl<const N: usize> InPipeline<'_, N> {
         lowest
     }
 
-    /// Raises the peaks of the current range of layers, one for each number of later stages. For
-    /// each lane (tile), the bytes that the pipeline adds in every phase, such as the stash, are
-    /// added to `bytes`. Each peak is raised to the highest of these sums.
+    /// Raises the peaks of the current range of layers, one for each number of later stages, to the
+    /// range's bytes on the fullest lane (tile). These are `bytes` plus the bytes that the pipeline
+    /// adds in every phase, such as the stash. `bytes` has one number per lane.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
@@ -231,9 +231,9 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the lower bound of the current range of layers to its bytes on the fullest lane
-    /// (tile): `bytes` plus the bytes that the pipeline adds whatever the number of later stages,
-    /// such as accumulators. If the bound then exceeds the limit, longer ranges from the same start
-    /// are skipped.
+    /// (tile). These are `bytes`, one number per lane, plus the bytes that the pipeline adds for
+    /// any number of later stages, such as accumulators. If the bound then exceeds the limit,
+    /// longer ranges from the same start are skipped.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -288,8 +288,8 @@ pub(super) struct TileScratch<B, const N: usize> {
     blocks: Blocks<B, N>,
     pub always: GrowingSums<N, 1>,
     pub code: GrowingSums<N, 4>,
-    /// The bytes of weight updates, with one entry for all pipelines that keep optimizer state in
-    /// the same place with the same number of replicas.
+    /// The bytes of each distinct weight update. Pipelines that keep optimizer state in the same
+    /// place with the same number of replicas have the same update.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
@@ -385,9 +385,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // The bytes of a range of layers on a tile raise a peak of the range only if they
-            // exceed the number in `known` for this tile. If this number is 0, the peaks may not
-            // have been set yet.
+            // A range of layers can raise one of its peaks only on a tile on which it takes more
+            // bytes than the tile's number in `known`. If the number is 0, the peaks may not have
+            // been set yet, so they are raised in any case.
             if totals
                 .iter()
                 .zip(&known)
@@ -405,9 +405,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of the current range of layers to the bytes of the range in each phase,
-    /// such as the backward pass. `beside` has the bytes, by lane (tile), that are the same in
-    /// every phase, such as code.
+    /// Raises the peaks of the current range of layers to the range's bytes in each phase, such as
+    /// the backward pass, if they are higher. `beside` has the bytes that are the same in every
+    /// phase, such as code, by lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
             // A model without liveness steps has no phase with steps. Its first phase is examined,

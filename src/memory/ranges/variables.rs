@@ -24,16 +24,16 @@ pub(super) struct Stretch {
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// The positions that a stage must have for the live range to apply to the stage: any position
-    /// (In, a layer or Out) of the [`PlaceSet`] and, unless the second entry is `None`, also the
-    /// one position with this number.
+    /// The stages in which the variables have this live range: those with at least one position
+    /// (In, a layer or Out) of the [`PlaceSet`] and, if there is a second entry, also with the
+    /// position that it gives.
     part: (PlaceSet, Option<u32>),
 }
 
 /// Marks a liveness step at which variables begin to be live, so that a peak may follow.
 const BEGINS: u8 = 1;
-/// Marks a liveness step before which variables cease to be live, so that the step before may have
-/// a peak.
+/// Marks a liveness step at which variables are no longer live, so that the step before may have a
+/// peak.
 const ENDS: u8 = 2;
 /// Marks the first and the last liveness step of a phase or of a layer, where a peak is always
 /// possible.
@@ -41,7 +41,7 @@ const EDGE: u8 = 4;
 
 /// The variables of up to `N` tiles, ordered by layer, and the *places*: the liveness steps at
 /// which a peak is possible. A range of layers that grows gains a variable at the first of its
-/// layers that uses the variable. The buffers are reused for further tiles.
+/// layers that uses the variable. One value is used again for further tiles.
 #[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
@@ -55,8 +55,8 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
     /// One entry per liveness step: the number of places (steps at which a peak is possible) before
-    /// this step, which converts the step to the index of a place. Only entries of steps that are
-    /// not 0 in `marks` are set; the others may be left over from earlier tiles.
+    /// this step, which is the index of the step if it is a place. Entries of steps without a mark
+    /// in `marks` may be left over from earlier tiles.
     rank: Vec<u32>,
     /// The live ranges of variables that are not live at every step. Each is stored for the layers
     /// that use the variables: a growing range of layers gains it at the first of these layers that

@@ -47,13 +47,11 @@ pub struct StageMemory {
 /// tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the stage on the tile during the weight update that takes the most bytes, if a
-    /// landing pad (a buffer into which optimizer state is loaded) holds all state of a weight at
-    /// once.
+    /// All bytes of the stage on the tile in this update, if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds all state of a weight at once.
     pub bytes: u64,
-    /// All bytes of the stage on the tile during the weight update that takes the most bytes, if a
-    /// landing pad (a buffer into which optimizer state is loaded) holds only one tensor of state
-    /// at a time.
+    /// All bytes of the stage on the tile in this update, if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds only one tensor of state at a time.
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
@@ -245,8 +243,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns one entry per tile: the bytes of the code that belongs to sets of positions (In,
-    /// layers, Out) for which `is_wanted` is true, by [`CodeKind`](crate::profile::CodeKind).
+    /// Returns one entry per tile: the sums of bytes of code, by
+    /// [`CodeKind`](crate::profile::CodeKind). Each piece of code has the set of positions (In,
+    /// layers, Out) that need it; only code whose set passes the test `is_wanted` is summed.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         by_tile(
             self.code.iter().filter(|item| is_wanted(item.set)),

@@ -48,8 +48,8 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl Parts {
-    /// Returns each field with the name that printed tables show for it, in the order of these
-    /// tables.
+    /// Returns the bytes of each part of a stage's memory, such as the stash, with the name of the
+    /// part in printed tables. The parts are in the order of these tables.
     fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("variables", &mut self.variables),

@@ -21,8 +21,8 @@ pub(super) enum Wanted {
     /// is for single layers.
     Layers,
     /// All bytes that the stages take in a split if they restore stashed tensors as late as
-    /// possible: the live bytes of a stage then lack the tensors that it keeps for its backward
-    /// pass.
+    /// possible. Tensors that a stage keeps for its backward pass are then only in its stash until
+    /// it needs them, so its live bytes do not include them.
     LateRestores,
 }
 
@@ -56,14 +56,13 @@ pub(super) struct StagesToCompute<'a> {
 #[derive(Clone, Copy)]
 struct StageRow {
     of_use: u32,
-    /// The positions that a stage must have for the variables to be live in the stage: any position
-    /// (In, a layer or Out) of the [`PlaceSet`] and, unless the second entry is `None`, also the
-    /// one position with this number.
+    /// The stages in which the variables are live: those with at least one position (In, a layer or
+    /// Out) of the [`PlaceSet`] and, if there is a second entry, also with the position that it
+    /// gives.
     part: (PlaceSet, Option<u32>),
     /// The index of the variables' flow (tensors that the same layers use) if stages restore
-    /// stashed tensors as late as possible, otherwise `None`. With late restores, the variables are
-    /// not live in stages that keep the flow for their backward pass, since they are only in the
-    /// stash there.
+    /// stashed tensors as late as possible, otherwise `None`. A stage that keeps the flow for its
+    /// backward pass then has these variables only in its stash, so they are not live in the stage.
     kept_late: Option<u32>,
 }
 
@@ -107,9 +106,9 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the index of each stage in which the variables of `row` are live. For
-    /// variables that every stage has as overhead, calls `visit` once, with the number of stages
-    /// instead of an index.
+    /// Calls `visit` with the index of each stage in which the variables of `row` (one group of
+    /// variables) are live. If every stage has the variables, they are overhead: `visit` is then
+    /// called once, with the number of stages instead of an index.
     #[inline]
     fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
@@ -323,8 +322,8 @@ impl StagesToCompute<'_> {
     }
 }
 
-/// The live bytes of stages at the current liveness step, and their highest live bytes so far in
-/// each phase, by lane (tile).
+/// The live bytes of each stage at the current liveness step, and its highest live bytes in each
+/// phase (such as the backward pass) up to this step. All are by lane (tile).
 #[derive(Default)]
 struct LiveSums {
     /// One entry per stage: its live bytes at the current liveness step. Variables that every stage
@@ -410,9 +409,9 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // `starts[place + 1]` is at first the start of the list of variables with the index
-            // `place`. It moves on by one with each variable that is added to the list. In the end
-            // it is the end of this list, that is, the start of the next list.
+            // `starts[place + 1]` is at first where the list with the index `place` starts in
+            // `rows`. It moves on by one with each variable that is put into this list. So in the
+            // end it is where the next list starts.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

@@ -40,10 +40,9 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes a model from `plain`, which [`with_bits`] has prepared: the size of each variable, and of
-/// each piece of code of one kind, is a power of two of its own. The recorded code of a kind is the
-/// code of all operation groups plus one more power of two, which belongs to no operation
-/// ([`UNEXPLAINED`]).
+/// Makes a model from `plain`, which [`with_bits`] has prepared. For each kind of code, the
+/// recorded bytes are the code of all operation groups plus a power of two that belongs to no
+/// operation ([`UNEXPLAINED`]).
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

@@ -34,8 +34,9 @@ impl Case {
         !v.users.is_empty() && v.users.is_subset(&self.updates)
     }
 
-    /// Returns whether a variable leaves the chip between updates, in whole or in part. Scalars
-    /// stay, and only large tensors are sharded.
+    /// Returns whether a variable is optimizer state that leaves the chip between updates, in whole
+    /// or in part. Scalars never do, and state that is sharded on the chip only does if it is
+    /// large.
     fn is_away(&self, v: &PlainVariable) -> bool {
         let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
@@ -225,8 +226,8 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // `Case::stage` computes only the bytes of variables, so the bytes of code are
-                // subtracted from the result of the memory model.
+                // `Case::stage` computes the bytes of the stage without its code, so the code is
+                // left out of the memory model's result too.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

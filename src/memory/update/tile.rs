@@ -24,8 +24,8 @@ pub(crate) struct TileUpdates<const N: usize> {
     /// on the chip during the passes too.
     shares: Vec<Placing<N>>,
     /// The bytes of parameters that stay on the chip, but are not live at some steps of the passes
-    /// in the profile. At those steps a pass does not count them, but an update counts them at
-    /// every step.
+    /// in the profile. The memory of the passes lacks these bytes at such steps, but the memory of
+    /// a weight update always includes them.
     holes: Vec<Placing<N>>,
 }
 
@@ -213,18 +213,18 @@ pub(crate) struct Updating {
     pub update: Option<(u32, u32)>,
 }
 
-/// The bytes that weight updates take in a range of positions that grows by one position at a time,
-/// with one lane for each tile. The buffers are reused for further tiles.
+/// The bytes that weight updates take in a range of layers that grows layer by layer, on up to `N`
+/// neighbouring tiles, one lane for each tile. One value is used again for further tiles.
 #[derive(Default)]
 pub(crate) struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
     /// shares of optimizer state that is sharded on the chip. Kind 1: parameters that are not live
     /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
-    /// One entry per position (In, a layer or Out): the bytes of weight updates that a range of
-    /// layers gets when it grows to this position. Each item has a start, the index of the update
-    /// in `common`, and the bytes. Only ranges that begin at this start or later get the bytes,
-    /// since ranges that begin earlier have them already.
+    /// One list per position (In, a layer or Out): the bytes of weight updates that a range of
+    /// layers gains when it grows to this position. An item has a start, the index of the update in
+    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes; ranges that
+    /// begin earlier have them already.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
     /// variables that every stage has, whatever its layers. Every range of layers starts with these
@@ -283,9 +283,9 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.entries.check()
     }
 
-    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since the bytes that are stored for `start` are added to those of all earlier starts,
-    /// which still apply.
+    /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
+    /// 1, ... in this order, since each call adds the bytes that are stored for its start to the
+    /// bytes of all earlier starts, which still apply ([`GrowingSums::begin`]).
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -368,8 +368,8 @@ mod tests {
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
         // With 4 replicas, an update takes 130 bytes: 300 / 4 bytes of temporaries, and 25 + 30
-        // bytes of a replica's shares of weights and gradients. Gathering the weight takes only 100
-        // + 25 bytes, so these do not count.
+        // bytes of a replica's shares of weights and gradients. This is more than the 100 + 25
+        // bytes for gathering the weight; only the larger of both counts.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

@@ -32,16 +32,16 @@ pub(super) struct StageLives {
     /// range whose condition the stage meets. The range is empty if the variables are live as in
     /// the profile. A model can have millions of uses, and many of them share a range.
     of_uses: Vec<Range<usize>>,
-    /// Pairs of a condition for stages, and half-open liveness steps (as a range of `steps`) at
-    /// which certain variables are live in the stages that meet the condition.
+    /// Pairs of a condition for stages and a range of indices into `steps`. In stages that meet the
+    /// condition, certain variables are live at these entries of `steps`.
     parts: Vec<(Condition, Range<usize>)>,
     steps: Steps,
 }
 
-/// A condition for a stage, on which it depends whether certain variables are live in the stage at
-/// certain liveness steps. The stage must have any position (In, a layer or Out) of the set; `None`
-/// stands for all stages that have the variables. Unless the second entry is `None`, the stage must
-/// also have this one position.
+/// The condition under which variables are live in a stage at certain liveness steps. The first
+/// entry is a set: the stage must have at least one position (In, a layer or Out) of it; `None`
+/// stands for all stages that have the variables. The second entry is one position that the stage
+/// must also have, or `None`.
 type Condition = (Option<PlaceSet>, Option<u32>);
 
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
@@ -115,18 +115,19 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// The results so far for variables that all positions (In, layers, Out) need at the same
-    /// liveness steps, as in [`StageLives::of_uses`]. A key has everything on which the result
-    /// depends: the equivalence class, the flow (tensors with the same users), [`Flow::is_layered`]
-    /// and, for gradients, the step at which they are added to an accumulator.
+    /// The results of [`Loading::of_use`] for variables that all positions (In, layers, Out) need
+    /// at the same liveness steps. The key is what the result depends on: the equivalence class,
+    /// the flow (tensors with the same users), [`Flow::is_layered`] and, for gradients, the step at
+    /// which they are added to an accumulator.
     known: FxHashMap<(u32, u32, bool, Option<u32>), Range<usize>>,
     found: StageLives,
 }
 
 impl Loading<'_> {
-    /// Finds the liveness steps at which `variable` (variables with one equivalence class and use
-    /// set) is live in stages. Stores the steps, each with a condition for the stages to which they
-    /// apply, unless they are stored already. Returns the entry for [`StageLives::of_uses`].
+    /// Finds the liveness steps at which `variable`, which stands for all variables with one
+    /// equivalence class and use set, is live in stages. Stores the steps, each with a condition
+    /// for stages, unless they are stored already. Returns the variable's entry of
+    /// [`StageLives::of_uses`].
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
@@ -179,10 +180,10 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
-    /// live in stages, if all positions (In, layers, Out) need these variables at the same steps.
-    /// `steps` has the steps at which they would be live without recomputation. `is_layered` says
-    /// whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
+    /// Returns the liveness steps, with conditions, at which variables of `flow` (tensors with the
+    /// same users) are live in stages. All positions (In, layers, Out) must need the variables at
+    /// the same steps, which are `steps` if nothing is recomputed. `is_layered` says whether it is
+    /// known which layer recomputes the variables ([`Flow::is_layered`]).
     fn of_all(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -203,10 +204,10 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the liveness steps at which variables of `flow` (tensors with the same users) are
-    /// live in stages, if positions (In, layers, Out) need these variables at different steps.
-    /// `own` has the steps of each position; steps from `end` on are dropped. `is_layered` says
-    /// whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
+    /// Returns the liveness steps, with conditions, at which variables of `flow` (tensors with the
+    /// same users) are live in stages. Positions (In, layers, Out) may need the variables at
+    /// different steps: `own` has the steps of each. Steps from `end` on are dropped. `is_layered`
+    /// says whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -225,9 +226,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // At the liveness steps in `more`, a stage keeps the tensor only for places (In, layers or
-        // Out) that use the tensor but do not make it. So these steps apply only to stages that
-        // have such a place.
+        // A stage has the variables at the steps in `more` only for places (In, layers or Out) that
+        // use them but do not make them. So the stage must have such a place.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -298,10 +298,10 @@ impl Segments {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns the liveness steps at which variables must also be live because forward passes are
-    /// recomputed. Variables that are live in the profile (at `ranges`, half-open and ascending)
-    /// when a backward pass begins are live during the recomputation right before it. Only the
-    /// recomputation of places for which `is_of` is true counts.
+    /// Returns additional liveness steps at which variables are live because forward passes are
+    /// recomputed; `ranges` are their half-open live ranges in the profile. If the variables are
+    /// live when the backward pass of a place (In or a layer) begins, they are also live while the
+    /// place is recomputed, right before. Only places for which `is_of` is true are considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
@@ -354,8 +354,8 @@ impl Segments {
                 }
             }
             (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
-                // In belongs to the segment of the first layer: both are recomputed together, so
-                // they count as one place here.
+                // In (place 0) and the first layer (place 1) are recomputed together, so they count
+                // as one place here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
@@ -421,12 +421,10 @@ struct Lives {
     /// Half-open ranges of liveness steps at which the variables of a flow (tensors with the same
     /// users) are live in every stage that has the variables.
     everywhere: Vec<Held>,
-    /// Half-open ranges of liveness steps in addition to `everywhere`. At these steps, the
-    /// variables of a flow (tensors with the same users) are live only in stages that have any
-    /// place (In, a layer or Out) of `others`, since the stage keeps the variables for this place.
+    /// Half-open ranges of further liveness steps. At these, the variables are live only in stages
+    /// that have at least one place (In, a layer or Out) of `others`.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) for which a stage keeps the variables of a flow (tensors with
-    /// the same users) at the liveness steps in `beside`. They use the variables but do not make
-    /// them.
+    /// The places (In, layers, Out) that use the variables but do not make them. Stages with such a
+    /// place also have the variables at the steps in `beside`.
     others: Vec<u32>,
 }

@@ -69,8 +69,9 @@ pub(crate) enum UseInPipeline {
     Accumulated(Option<u8>),
     /// A weight that no operation updates, so that it gets no accumulator of gradients.
     NotUpdated,
-    /// Variables for which a pipeline adds no bytes: constants, parameters with no other role in a
-    /// pipeline, and variables that no operation with a place (In, a layer or Out) uses.
+    /// Variables for which a pipeline adds no bytes: constants, parameters that are neither
+    /// [`Accumulated`](Self::Accumulated) nor [`NotUpdated`](Self::NotUpdated), and variables that
+    /// no operation with a place (In, a layer or Out) uses.
     Other,
 }
 
@@ -239,10 +240,9 @@ impl UseInPipeline {
             let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => (forward.into(), backward.into()),
-                // Several places (In, layers, Out) may use these variables in one pass, for example
-                // if they belong to a function that several places call. The live ranges of the
-                // equivalence class `class` then decide which places in `forward` and `backward`
-                // use its variables ([`PassWindows::users`]).
+                // Several places (In, layers, Out) may use the variables in one pass, for example
+                // if they call one function. The live ranges of the equivalence class then decide
+                // which of the places in `forward` and `backward` do ([`PassWindows::users`]).
                 _ => windows.users(model, (forward, backward), class),
             };
             Self::Flow(known.number(Flow {
@@ -255,10 +255,10 @@ impl UseInPipeline {
         model.variables.uses().iter().map(flow).collect()
     }
 
-    /// Determines the role of parameters in a pipeline, such as a weight that gets an accumulator
-    /// (docs/model.md, "Accumulators and updates"), by use set (the operations that use them).
-    /// Without a backward pass, or if the profile already has accumulators, no weight gets an
-    /// accumulator.
+    /// Returns one entry per use set (the operations that use a variable): the role of parameters
+    /// with this use set in a pipeline, such as a weight that gets an accumulator (docs/model.md,
+    /// "Accumulators and updates"). Without a backward pass, or if the profile already has
+    /// accumulators, no weight gets an accumulator.
     fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
         let sets = model.use_sets.len();
         if model.backward_start.is_none() || model.recording.accumulates {
@@ -313,9 +313,9 @@ impl Accumulator {
     }
 }
 
-/// Returns whether the host sends the variables with the use set `set` (the operations that use
-/// them) and the equivalence class `class`: an operation that uses them copies data from the host
-/// at the first step at which they are live.
+/// Returns whether the host sends variables with the use set `set` (the operations that use them)
+/// and the equivalence class `class`. This is so if one of these operations copies data from the
+/// host at the first step at which the variables are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
     model

@@ -74,8 +74,8 @@ pub(crate) struct Flow {
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageRole {
-    /// Whether the stage keeps the tensors for its backward pass, which needs them after its
-    /// forward pass.
+    /// Whether the stage keeps the tensors of the flow after its forward pass, for its backward
+    /// pass.
     pub kept: bool,
     /// One entry per [`Quantity`], which is a sum of bytes of the stage, such as its stash: whether
     /// the bytes of the flow's tensors are added to the sum.
@@ -88,7 +88,7 @@ pub(crate) struct StageRole {
 #[derive(Clone, Copy)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
-    /// flight. The quantity is the bytes of one copy; [`Flows::copies`] is the number of copies.
+    /// flight. The sum has the bytes of one copy; [`Flows::copies`] is the number of copies.
     Stash,
     /// Tensors that the forward passes of the first stage and of Out (the operations after the last
     /// layer) both use, if Out is a pipeline stage of its own on the first IPU (only in PopART).
@@ -108,9 +108,9 @@ pub(crate) enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter the stage (see [`Quantity::Enters`]) and are last used by its forward
-    /// pass: no later stage and no backward pass needs them. The last pipeline stage, which is not
-    /// recomputed, has no such tensors.
+    /// Tensors that enter the stage (see [`Quantity::Enters`]) and that only its forward pass uses
+    /// from then on: no later stage and no backward pass of this stage. Always 0 for the last
+    /// pipeline stage, which is not recomputed.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
     /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
@@ -128,10 +128,10 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer recomputes certain tensors of this flow (those with
-    /// the use set `set`, the operations that use them) in a pipeline that recomputes layers. It is
-    /// known if the tensors are kept for the backward pass, and if every position (In, a layer or
-    /// Out) to which they are attributed uses the tensors of this flow.
+    /// Returns whether it is known which layer recomputes those tensors of this flow that have the
+    /// use set `set` (the operations that use them), if layers are recomputed. It is known if the
+    /// tensors are kept for the backward pass, and if every position (In, a layer or Out) to which
+    /// they are attributed uses the tensors of this flow.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -211,9 +211,10 @@ impl Flow {
         let again = |place: u32| flows.runs_again(place, places);
         let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
-        // A tensor that a stage makes and needs in both passes is stashed in two cases: the place
-        // (In, a layer or Out) that makes it is never recomputed, or another layer of the stage
-        // uses it too and is recomputed from it. In and the first layer count as one layer here.
+        // A tensor that a stage makes in its forward pass and keeps for its backward pass is
+        // stashed in two cases. First, the place (In, a layer or Out) that makes it is never
+        // recomputed. Second, another layer of the stage also uses it in the forward pass. In and
+        // the first layer count as one layer here.
         let is_kept = |maker: u32| {
             places.contains(&maker)
                 && (!flows.runs_again(maker, &(0..flows.places))

@@ -34,12 +34,11 @@ impl KnownFlows {
     /// Returns the index of `flow` (tensors with the same users) in `list`. Adds the flow to `list`
     /// if it is new.
     ///
-    /// If Out (the operations after the last layer) is on the first IPU and shares a weight with In
-    /// (the operations before the first layer), gradients of the weight stay on this IPU, and no
-    /// stage sends them. So among the places that use the tensors in the backward pass, Out is
-    /// replaced with In in two cases. First, places use the tensors in the forward pass, but Out
-    /// does not. Second, no place uses them in the forward pass, and only In and Out use them in
-    /// the backward pass.
+    /// If Out is on the first IPU, it is on the same IPU as In. Gradients of a weight that both
+    /// share then stay on this IPU, and no stage sends them. So Out is replaced with In among the
+    /// places that use the tensors in the backward pass, in two cases: if these are exactly In and
+    /// Out and no place uses the tensors in the forward pass, or if other places than Out use them
+    /// in the forward pass.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -87,9 +86,9 @@ pub(crate) struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
     /// the start of a model have none.
     pub goes_back: bool,
-    /// Whether the profile lists an operation of the stage at the same liveness steps for several
-    /// calls of a function. These steps do not tell in which call the operation runs, and in a call
-    /// by another layer, other buffers are live.
+    /// Whether an operation of the stage or place runs in a function with several calls, which the
+    /// profile lists at the same liveness steps for all calls. It is then unknown which of the
+    /// calls these steps belong to. In a call by another layer, other buffers are live.
     pub is_in_functions: bool,
 }
 
@@ -101,9 +100,9 @@ impl PassWindows {
                 .iter()
                 .map(|operation| (operation.group, operation.window)),
         );
-        // There may be one more place than positions: if Out (the operations after the last layer)
-        // is on the first IPU, it shares the position of In but is a place of its own after all
-        // positions.
+        // One entry per place. There may be one more place than positions: if Out (the operations
+        // after the last layer) is on the first IPU, it has the position of In, but is a place of
+        // its own after all others.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -145,11 +144,10 @@ impl PassWindows {
     /// those among `forward` that use them in the forward pass, and those among `backward` that use
     /// them in the backward pass.
     ///
-    /// If a function uses the variables, `forward` and `backward` have all places that call the
-    /// function, but each live range of the variables belongs to one call. So only places that run
-    /// during one of the live ranges are returned. This is the first range that contains the start
-    /// of the backward pass, over which the variables are kept. If there is none, it is the range
-    /// with the most such places.
+    /// If a function uses the variables, `forward` and `backward` have all places that call it, but
+    /// each live range of the variables belongs to one call. So only places that run during one of
+    /// the live ranges are returned: the first range that spans the start of the backward pass.
+    /// Without such a range, it is the one during which most of the places run.
     pub fn users(
         &self,
         model: &Model,
@@ -267,12 +265,11 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns for each entry of `positions` (In, layers, Out) when its operations last use
+    /// Returns when the operations of each position in `positions` (In, layers, Out) last use
     /// variables with the use set `set`. The result has one list per position, with one entry per
-    /// live range in `ranges` (half-open, ascending): the end of the position's last operation that
-    /// uses the variables in this range, but at most the end of the range. The entry is `None` if
-    /// there is no such operation. Operations that only follow the places of their variables, or
-    /// are in every stage, count for all positions.
+    /// live range in `ranges` (half-open, ascending): the end of the last such operation, but at
+    /// most the end of the range; `None` if the position does not use the variables in the range.
+    /// Operations without a place of their own count for all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];
@@ -318,8 +315,8 @@ pub(super) struct SummedGradients {
 }
 
 impl SummedGradients {
-    /// Finds the gradients that an accumulator takes, in a profile that has no accumulators itself.
-    /// `end` is the first liveness step after the forward and the backward pass.
+    /// Finds the gradients that are added to accumulators if a pipeline adds accumulators to the
+    /// model. `end` is the first liveness step after the forward and the backward pass.
     pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));

@@ -101,9 +101,9 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Returns the liveness steps at which a layer is recomputed: the steps of its forward pass,
-    /// extended to the start of the next layer. At the steps in between, the profile may list
-    /// operations of the layer as those of other layers.
+    /// Returns the liveness steps at which a layer is recomputed: from the start of its forward
+    /// pass to the start of the next layer's. The profile may list the last of these steps as steps
+    /// of other layers.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
@@ -204,12 +204,11 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable that
-    /// several positions have. A live range in which only other positions use the variable is left
-    /// out, unless the position uses it in no range at all. A range over both passes ends with the
-    /// position's last use of the variable if another position uses it later. But if a later
-    /// position uses it in the forward pass, the range lasts at least until the backward pass
-    /// starts.
+    /// Returns the live ranges of a variable, shortened to what a position (In, a layer or Out)
+    /// needs. Ranges in which only other positions use the variable are left out, unless the
+    /// position uses it in no range. If another position uses the variable later, a range over both
+    /// passes ends with the position's last use. But if a later position uses it in the forward
+    /// pass, the range ends with the start of the backward pass at the earliest.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -250,11 +249,10 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns two answers about a variable with the live ranges `ranges` at `step`, if layers are
-    /// recomputed: whether it is live in every stage that has it, and whether it is live only in
-    /// those of these stages that have a user other than the place that makes it. If the variable
-    /// is live only because one place is recomputed at `step`, both answers are for `stage`, and
-    /// are true only if `stage` has this place.
+    /// Returns whether a variable with the live ranges `ranges` is live at `step` if layers are
+    /// recomputed, in two answers: whether it is live in every stage that has it; if not, whether
+    /// it is live in stages that have a user other than its maker. If the variable is live only
+    /// because one place is recomputed at `step`, an answer is true only if `stage` has this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -301,8 +299,9 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Returns the users of the tensors of a flow other than their maker. If the tensors are live
-    /// only in the forward pass, users that are not recomputed are left out.
+    /// Returns the places that use the tensors of `flow` (tensors with the same users), without the
+    /// place that makes the tensors. If they are live only in the forward pass, places that are not
+    /// recomputed are left out.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -322,10 +321,10 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Returns the places (In or layers) that are recomputed at `step` while a variable with the
-    /// live ranges `ranges` must be live. The variable must be live while a place is recomputed if
-    /// it is live when the backward pass of the place begins. Places for which `is_of` is false are
-    /// ignored. In is recomputed together with the first layer.
+    /// Returns the places (In or layers) that run again at `step` and for which a variable must
+    /// then be live. It must be live if one of its live ranges, `ranges`, contains the start of the
+    /// backward pass of the place. Places for which `is_of` is false are ignored. In is recomputed
+    /// together with the first layer.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -357,8 +356,8 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Compares the memory of pipeline stages with the rules of recomputation: of every
-    /// `every[0]`-th stage, on every `every[1]`-th tile.
+    /// Compares the memory of pipeline stages with the rules of recomputation, for every
+    /// `every[0]`-th stage and, of its tiles, every `every[1]`-th.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
