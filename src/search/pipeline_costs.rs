@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show
-/// other splits in which each stage starts at position 0 or near a cut of the shown split. Fewer
-/// positions than this constant count as near a cut. If the shown split itself has as many cuts,
-/// stages of other splits can only start at position 0 and at these cuts.
+/// other splits in which each stage starts at position 0 or near a cut of the shown split. The
+/// distance that counts as near is chosen so that fewer positions than this constant are near a
+/// cut. If the shown split has that many cuts, only the cuts themselves count.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with the memory, time and constraints that the solver needs.
@@ -36,9 +36,9 @@ pub struct PipelineCosts<'a> {
 }
 
 impl<'a> PipelineCosts<'a> {
-    /// Maximum number of positions (400 layers with In and Out) for which all ranges are computed
-    /// to show other splits. For more positions, computing all ranges takes longer than finding the
-    /// best split.
+    /// Maximum number of positions (400 layers with In and Out) for which the bytes of all ranges
+    /// are computed, so that reports can show splits other than the best one. For more positions,
+    /// this takes longer than finding the best split.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
     pub(super) fn new(
@@ -101,8 +101,8 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns one value per stage of a split, each computed in the profile from which the stage
-    /// takes its costs: `profiles` has the index of this profile for each stage. `of` computes the
+    /// Returns one value for each stage of a split, computed in the profile from which the stage
+    /// takes its costs. `profiles` has the index of this profile for each stage. `of` computes the
     /// values of all stages from the memory model of one profile.
     pub(super) fn in_own_profiles<T>(
         &self,
@@ -122,14 +122,14 @@ impl<'a> PipelineCosts<'a> {
         &self.question.request
     }
 
-    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) in which
-    /// stages have these memory and time costs.
+    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) for which
+    /// the memory and time of ranges were computed.
     pub fn pipeline(&self) -> Pipeline {
         self.memory().pipeline()
     }
 
-    /// Returns the number of replicas: if replicas share optimizer state in this pipeline, the
-    /// number of these replicas, otherwise the number in the request.
+    /// Returns the number of replicas of the model in this pipeline: the number of replicas that
+    /// share optimizer state or, if none share it, the number in the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
     }
@@ -262,9 +262,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns all `positions` (ascending) that are at most d positions away from one of `cuts`, for
-/// the largest d from 0 to `farthest` with which `fits` accepts the number of these positions.
-/// Returns `None` if `fits` rejects even the positions at the cuts (d = 0).
+/// Returns those of `positions` (ascending) that are near one of `cuts`: at most d positions away.
+/// d is the largest number up to `farthest` for which `fits` accepts the number of positions
+/// returned. Returns `None` if `fits` accepts none, not even d = 0 (only the cuts themselves).
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

@@ -25,7 +25,8 @@ const MAX_NUMBERS: usize = 1 << 25;
 /// They save time: larger ranges may be left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// All ranges with at most this number of bytes on their fullest tile are computed.
+    /// The memory and time of all ranges of positions with at most this number of bytes on their
+    /// fullest tile are computed.
     pub bytes: u64,
     /// Ranges are computed for splits into at most this number of stages, which matters because a
     /// stage may need more bytes the more stages follow it.
@@ -43,19 +44,20 @@ const TILES_OF_A_CRITICAL_ONE: usize = 4;
 /// tiles.
 pub(super) const FEW_POSITIONS: usize = 64;
 
-/// Value of [`Computed::tiles`] for ranges that were computed on all tiles, not only critical ones.
+/// Value of [`Computed::tiles`] if the bytes of ranges of positions were computed on all tiles, not
+/// only on critical ones (fullest tiles of splits).
 const ALL_TILES: usize = usize::MAX;
 
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// The tiles on which earlier requests computed the bytes of ranges, even if more tiles are
-    /// critical (fullest tiles of splits) by now. If a range was not computed yet, ranges are
-    /// computed on all critical tiles.
+    /// The tiles on which earlier requests computed the bytes of ranges. Tiles that became critical
+    /// (fullest tiles of splits) since then are not added. If a needed range was not computed yet,
+    /// ranges are computed on all critical tiles.
     Known,
     /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
-    /// that are computed only on these tiles are lower bounds. All tiles of the model if that takes
-    /// less time ([`ProfileTables::takes_all_tiles`]).
+    /// that are computed only on these tiles are lower bounds. If computing the bytes on all tiles
+    /// of the model takes less time, all tiles ([`ProfileTables::takes_all_tiles`]).
     Critical,
     /// All tiles of the model, so that the bytes of ranges are exact, not only lower bounds.
     All,
@@ -73,8 +75,8 @@ pub struct ProfileTables<'a> {
     /// The memory model of the profile without a pipeline, from which the one for each pipeline is
     /// made.
     pub(super) memory: MemoryModel<'a>,
-    /// One entry per position except the last: the bytes of the variables that flow over a cut
-    /// after this position.
+    /// Entry n has the bytes of the variables that flow over a cut after position n (In, layers,
+    /// Out). The last position has no entry.
     cut_bytes: Arc<[u64]>,
     /// The cycles of each position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
@@ -86,15 +88,15 @@ pub struct ProfileTables<'a> {
 
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline (schedule, recomputation, place of optimizer state, replicas) as the search
-    /// requests it, by which its computed costs are looked up.
+    /// The pipeline (schedule, recomputation, place of optimizer state, replicas) for which the
+    /// costs in this entry were computed.
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,
     reach: Reach,
-    /// Number of critical tiles on which the ranges in `costs` were computed, in the order in which
-    /// critical tiles were found; [`ALL_TILES`] if the ranges were computed on all tiles of the
-    /// model.
+    /// Number of critical tiles (fullest tiles of splits) on which the ranges in `costs` were
+    /// computed: the first ones in [`ProfileTables::critical`]. [`ALL_TILES`] if the ranges were
+    /// computed on all tiles of the model.
     tiles: usize,
     /// For each stage that was checked on all tiles: the index of its fullest tile, and the bytes
     /// on that tile.
@@ -102,10 +104,10 @@ struct Computed<'a> {
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Makes tables in which no ranges are computed yet. `memory` is the memory model of the
-    /// profile, without the bytes that a pipeline adds to stages; `cycles` has the cycles of the
-    /// positions (In, layers, Out), and `step` the other numbers that the time of a step depends
-    /// on.
+    /// Makes the tables of one profile, in which no ranges of positions are computed yet. `memory`
+    /// is the memory model of the profile, without the bytes that a pipeline adds to stages.
+    /// `cycles` has the cycles of the positions (In, layers, Out). `step` has the other numbers
+    /// that the time of a step depends on, such as the number of micro-batches.
     pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
@@ -121,9 +123,11 @@ impl<'a> ProfileTables<'a> {
     /// Returns the bytes on the fullest tile of each of `stages`, computed on all tiles. They are
     /// stages of a split in `pipeline`, each with the bytes that the search assumed, a lower bound
     /// from critical tiles (fullest tiles of splits). If a stage takes more bytes, its fullest tile
-    /// becomes critical. `pipelines` is the number of pipelines that the search still compares. If
-    /// the ranges of so many pipelines are next computed on all tiles anyway ([`Tiles::Critical`]),
-    /// the stages are not checked, and [`u64::MAX`] is returned for each.
+    /// becomes critical.
+    ///
+    /// `pipelines` is the number of pipelines that the search still compares. If it will compute
+    /// their ranges on all tiles anyway ([`Tiles::Critical`]), the stages are not checked, and
+    /// [`u64::MAX`] is returned for each.
     pub(super) fn exact_peaks(
         &self,
         (pipeline, pipelines): (Pipeline, usize),
@@ -174,9 +178,9 @@ impl<'a> ProfileTables<'a> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns the memory and time of ranges of positions in each of `pipelines`, in the same
-    /// order. They include at least all ranges within the bounds `reach` (bytes and number of
-    /// stages), computed on at least the tiles that `tiles` selects.
+    /// Returns the memory and time of ranges of positions, one entry for each of `pipelines`. An
+    /// entry has at least all ranges within the bounds `reach` (bytes and number of stages),
+    /// computed on at least the tiles that `tiles` selects.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -228,10 +232,9 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // Returns the number of critical tiles (fullest tiles of splits) for which the computed
-        // bytes of a pipeline's ranges stay valid: all found so far if the bounds on ranges
-        // (`reach`) stay the same, otherwise none. Only the critical tiles found since are then
-        // computed.
+        // Returns the number of critical tiles (fullest tiles of splits) on which the bytes of a
+        // pipeline's ranges need not be computed again: all tiles on which they were computed, if
+        // the bounds on ranges (`reach`) stay the same, otherwise none.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -265,8 +268,9 @@ impl<'a> ProfileTables<'a> {
             return Ok(index);
         }
         // A pipeline changes the steps at which variables are live only if it recomputes each
-        // layer. So make the memory model from that of a pipeline which is like `pipeline` in this,
-        // if there is one. The liveness is then not computed again.
+        // layer. So make the memory model from that of another pipeline, if possible one that
+        // recomputes each layer if and only if `pipeline` does. Then the liveness is not computed
+        // again.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()
@@ -297,8 +301,8 @@ impl<'a> ProfileTables<'a> {
         Ok(computed.len() - 1)
     }
 
-    /// Returns the times of stages in the pipeline of `memory`; `None` if the profile has no
-    /// cycles.
+    /// Returns the times of stages in the pipeline to which the memory model `memory` is set;
+    /// `None` if the profile has no cycles.
     fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
@@ -319,8 +323,9 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// Bounds memory: if more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines
-/// in `computed` except those at `indices`.
+/// Bounds memory: if the entries of `computed` (one per pipeline) together have more than
+/// [`MAX_NUMBERS`] values (bytes of ranges), drops the ranges of all entries except those at
+/// `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = |one: &Computed<'_>| one.costs.ranges.iter().count() * (one.reach.stages + 1);
     let is_full = computed.iter().map(numbers).sum::<usize>() > MAX_NUMBERS;

@@ -45,8 +45,9 @@ pub struct SearchOptions {
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
     /// best splits in other pipelines.
     pub moves: bool,
-    /// Whether to compute the split that results if a framework is given only the number of blocks
-    /// on each IPU of the best split, in case the two splits differ.
+    /// Whether to compute the split that some frameworks make if they only get the number of blocks
+    /// (numbered layers) on each IPU of the best split. It is computed only if it differs from the
+    /// best split.
     pub counts: bool,
     /// Whether to compute the memory of all splits other than the shown split, and the best splits
     /// on other numbers of IPUs. In models of more than 400 layers, only splits near the shown
@@ -89,7 +90,7 @@ pub struct Question {
     pub(super) constraints: Vec<Constraint>,
     /// The constraints for pipelines whose stages work at the same time: all entries of
     /// `constraints`, and one for each series of consecutive positions that a micro-batch runs
-    /// through several times, which such a pipeline cannot cut.
+    /// through several times. Such pipelines must keep each series in one stage.
     pub(super) side_by_side: Vec<Constraint>,
 }
 
@@ -258,8 +259,8 @@ impl Reserve {
         }
     }
 
-    /// Returns the smallest number of bytes of a tile's memory that leaves at least `bytes` free
-    /// besides the reserve.
+    /// Returns the smallest memory of a tile, in bytes, that has room for `bytes` bytes beside the
+    /// reserve (the part of the memory that stays free).
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -267,8 +268,9 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // [`Reserve::of`] rounds the reserve of `memory` up to whole bytes. If fewer than
-                // `bytes` bytes stay free because of that, one more byte of memory is needed.
+                // [`Reserve::of`] rounds the reserve (the part of `memory` that stays free) up to a
+                // whole byte. If this leaves less than `bytes` bytes of `memory`, one more byte of
+                // memory is needed.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }

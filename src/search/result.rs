@@ -168,8 +168,8 @@ pub enum Outcome {
 /// The reason why no split fits, with the layers that take too much memory and ways to reduce it.
 #[derive(Debug)]
 pub struct Refused {
-    /// The reason why every split is over a limit or breaks a constraint, in the pipeline and with
-    /// the layers of the split that the report shows.
+    /// The reason why every split is over a limit or breaks a constraint, in the pipeline of the
+    /// split that the report shows, and with the same layers.
     pub refusal: Refusal,
     /// The ranges of positions that exceed the limits, each with the bytes on its fullest tile.
     /// These ranges prove that no split fits.
@@ -177,7 +177,8 @@ pub struct Refused {
     /// The stage of the shown split that exceeds its limit most; `None` if no stage exceeds its
     /// limit.
     pub most_over: Option<OverLimit>,
-    /// Changes to the model that would free memory in the stage `most_over`.
+    /// Changes to the model that would free memory in the stage that exceeds its limit most
+    /// (`most_over`).
     pub advice: Vec<Advice>,
 }
 
@@ -187,12 +188,14 @@ pub enum Word {
     /// Give the option whose name is the first field (such as `--num-ipus`) the value in the second
     /// field.
     Set(&'static str, String),
-    /// Leave out the option whose name is the field, with all values that the user gave.
+    /// Leave out an option that the user gave, with all its values. The field is the name of the
+    /// option.
     Without(&'static str),
     /// Add the option whose name is the first field (such as `--untie`) with the value in the
     /// second field, and keep all values that the user gave to this option.
     Add(&'static str, String),
-    /// Leave out one constraint: the field has its option with the value, as the user typed it.
+    /// Leave out one constraint of the user. The field is the option that causes it, with its
+    /// value, as the user typed it.
     Drop(String),
 }
 
@@ -212,8 +215,8 @@ impl fmt::Display for Word {
 pub struct Claim<'a> {
     /// The options in which the changed request differs from the user's request.
     pub change: Vec<Word>,
-    /// The memory and time of ranges of layers with the changed options, in the pipeline of the
-    /// split `best`.
+    /// The memory and time of ranges of layers by the changed request, in the pipeline of the split
+    /// `best`.
     pub costs: PipelineCosts<'a>,
     /// The best split with the changed options or, if none fits, the split with the lowest peak.
     pub best: Candidate,

@@ -77,7 +77,7 @@ impl ShownSplit {
         })
     }
 
-    /// Computes the memory of the stages of `best`, the split that reports show. If no split was
+    /// Returns the split `best`, which reports show, with the memory of its stages. If no split was
     /// requested, returns a split without stages.
     pub fn of(costs: &PipelineCosts<'_>, best: &Candidate) -> Result<Self> {
         if !costs.request().options.split {

@@ -111,10 +111,12 @@ impl<'a> Space<'a> {
     }
 
     /// Calls `find` for each of `pipelines`, with the memory and time of ranges in this pipeline,
-    /// and returns the best of the splits found, in the order of `compare`. At first, the bytes of
-    /// ranges are lower bounds, computed on few tiles. If the best split takes more bytes on all
-    /// tiles, `find` is called again with bytes from more tiles; otherwise no split can be better.
-    /// This holds because `find` must not return a better split if the bytes of ranges are higher.
+    /// and returns the best of the splits found, in the order of `compare`.
+    ///
+    /// At first, the bytes of ranges are lower bounds, computed on few tiles. If the best split
+    /// takes more bytes when it is checked on all tiles, `find` is called again with bytes from
+    /// more tiles. Otherwise no split can be better, since higher bytes must never let `find`
+    /// return a better split.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -233,8 +235,8 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Returns the plan with the stages of `plan` in which each stage takes its costs from one of
-    /// the profiles, chosen so that the split is the best in the pipeline of `costs`.
+    /// Returns the split `plan` with a profile for each stage, from which the stage takes its
+    /// costs. The profiles are chosen so that the split is the best in the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
@@ -316,9 +318,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` with the memory and time of ranges of layers in each of `pipelines`, and returns
-    /// the results in the same order. At least the ranges within the bounds `reach` (bytes and
-    /// number of stages) are computed, on the tiles that `tiles` selects.
+    /// Calls `of` for each of `pipelines`, with the memory and time of ranges of layers in this
+    /// pipeline, and returns the results in the same order. All ranges within the bounds `reach`
+    /// (bytes and number of stages) are computed, on the tiles that `tiles` selects.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

@@ -25,7 +25,7 @@ pub(super) struct CheckedProblem<'a> {
     /// positions, and by the last pin, which fixes the number of stages before the pinned position.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
-    /// Beyond this number, the integer program only gets the stages of one best split.
+    /// Once it has this number, only the stages of one best split are still added.
     pub max_edges: usize,
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.
@@ -102,8 +102,8 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the objectives of the problem's goal, the most important first, without cycles if a
-    /// profile has no cycle counts.
+    /// Returns the objectives of the problem's goal, the most important first. Leaves out
+    /// [`Objective::Cycles`] if a profile has no cycle counts.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let (has_cycles, order) = (self.problem.has_cycles(), self.problem.goal.order());
         order

@@ -81,9 +81,10 @@ fn pinned_to(pin: Option<&Constraint>) -> (usize, usize) {
     pin.and_then(Constraint::pin).unwrap_or_default()
 }
 
-/// Returns the contradiction between two neighbouring pins and the cuts that are required or
-/// forbidden between them; `None` if there is none. `before` is `None` if `pin` is the first pin:
-/// position 0 is on IPU 0 without a pin. `cuts` has the rule for a cut before each position.
+/// Returns the contradiction between two neighbouring pins (positions fixed to IPUs) and the cuts
+/// that are required or forbidden between them; `None` if there is none. `before` is `None` if
+/// `pin` is the first pin: position 0 is on IPU 0 without a pin. `cuts` states for each position
+/// whether a cut before it is required, forbidden or free.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -121,9 +122,10 @@ fn between(
     too_many(constraints, cuts, boundaries, needed, both)
 }
 
-/// Returns a contradiction if constraints require more than `allowed` cuts before the positions
-/// `boundaries`, otherwise `None`. `cuts` has the rule for a cut before each position. `pins` are
-/// the pins that leave room for only `allowed` cuts there; the message names them.
+/// Returns a contradiction if constraints require more than `allowed` cuts before positions in the
+/// range `boundaries`, otherwise `None`. `cuts` states for each position whether a cut before it is
+/// required, forbidden or free. The error message names `pins`, the pins (positions fixed to IPUs)
+/// that leave room for only `allowed` cuts there.
 fn too_many<'a>(
     constraints: &'a [Constraint],
     cuts: &[CutRule],
@@ -143,8 +145,8 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The message names the pins first, then the constraints that require cuts, the last cut first.
-    // There are enough IPUs for the first `allowed` cuts, but not for the last ones.
+    // The error message names the pins first, then the constraints that require cuts, from the last
+    // cut to the first. There is room for `allowed` cuts, so the last cuts are too many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

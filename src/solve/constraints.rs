@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A condition on a split, such as that two layers are in one stage, with its cause for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// The condition that a split must obey, whatever the memory.
+    /// The condition that a split must obey, such as that two layers are in one stage.
     pub rule: Rule,
     /// The option, shared weight or repeated layers that cause the constraint. Only messages use
     /// this field.
@@ -40,8 +40,8 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions (In, layers, Out) that use the shared weight, for messages.
     pub users: Vec<String>,
-    /// Options of the command with their values. Any one of these options is enough to lift the
-    /// constraint. The list is empty if there is no such option.
+    /// Options of the command, such as `--untie` with the name of the weight. Any one of them lifts
+    /// the constraint that the shared weight causes. Empty if there is no such option.
     pub ways_out: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub enum Rule {
         /// Index of the pinned position in the layer order.
         #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
-        /// Number of the IPU, from 0.
+        /// Number of the IPU that must run the stage with the pinned position, from 0.
         #[cfg_attr(test, schemars(with = "u32"))]
         ipu: usize,
     },
@@ -66,22 +66,22 @@ pub enum Rule {
         /// with all positions between them.
         #[cfg_attr(test, schemars(with = "u32"))]
         first: usize,
-        /// Index in the layer order of the other of the two positions that must be in one stage; it
-        /// may be lower than `first`.
+        /// Index in the layer order of the second of two positions that must be in one stage,
+        /// together with all positions between them; it may be lower than `first`.
         #[cfg_attr(test, schemars(with = "u32"))]
         last: usize,
     },
     /// A stage other than the first must begin with a given position (`--cut-before`).
     CutBefore {
-        /// Index in the layer order of the position after the required cut, from 1.
+        /// Index in the layer order of the position after the required cut; at least 1.
         #[cfg_attr(test, schemars(with = "u32"))]
         position: usize,
     },
 }
 
 impl Constraint {
-    /// Makes a constraint with the condition `rule` that an option of the user causes. `option` is
-    /// the option with its value, as the user wrote it.
+    /// Makes a constraint that an option of the user causes. `rule` is the condition that a split
+    /// must obey, and `option` the option with its value, as the user wrote it.
     pub fn option(rule: Rule, option: impl Into<String>) -> Self {
         Self {
             rule,
@@ -219,13 +219,14 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Of equally good constraints, take the user's first. `max_by_key` returns the last
-            // maximum, so search backwards.
+            // Of constraints that are equal by `reach`, take the first in `constraints`.
+            // `max_by_key` returns the last maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // The other constraints in `found` may together forbid every cut that one of them forbids.
-    // Remove this one, so that each remaining constraint forbids a cut that no other one forbids.
+    // A constraint in `found` is not needed if the others together forbid every cut that it
+    // forbids. Remove it, so that each remaining constraint forbids a cut that no other one
+    // forbids.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));

@@ -18,8 +18,8 @@ use super::problem::CompiledStage;
 /// stages).
 const MAX_OBJECTIVES: usize = 4;
 
-/// The values of one stage, or of several stages together, in each objective that a pass of the
-/// dynamic program compares, the most important first; unused entries are 0.
+/// The values of one stage, or of several stages together: one entry for each objective that a pass
+/// of the dynamic program compares, the most important first. The remaining entries are 0.
 pub(super) type Values = [u128; MAX_OBJECTIVES];
 
 /// Returns the best plan by the goal of the problem; among equal plans, the plan with the earliest
@@ -55,8 +55,8 @@ pub(super) struct StagePass<'a> {
     /// The objectives by which this pass of the dynamic program compares splits, the most important
     /// first.
     objectives: &'a [Objective],
-    /// Bottlenecks (objectives that are a maximum over stages) of earlier passes, each with its
-    /// optimum, which no stage may exceed.
+    /// Bottlenecks (objectives that are a maximum over stages), each with the highest value that a
+    /// stage may have, such as the optimum that an earlier pass of the dynamic program found.
     caps: &'a [(Objective, u128)],
     /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
     /// it comes last; `None` if all objectives are sums over stages.
@@ -87,8 +87,8 @@ pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 pub(super) struct PassResult(pub Vec<Rests>);
 
 impl PassResult {
-    /// Returns the values and the stages of the best split; among equal splits, the one with the
-    /// fewest stages. Returns `None` if no split is allowed.
+    /// Returns the best split: its values in the objectives of the pass, and its stages. Of splits
+    /// with equal values, it has the fewest stages. Returns `None` if no split is allowed.
     pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
         let (rests, stages, values) = self
             .0
@@ -123,8 +123,9 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best split from each position to the end. There is a table for each total number
-    /// of stages if both the IPU of a stage and the number of stages after it matter.
+    /// Finds the best split from each position to the end. If both the IPU of a stage (by limits or
+    /// pins) and the number of stages after it (by costs) matter, there is a table for each total
+    /// number of stages. Otherwise, one table has all splits.
     pub fn run(&self) -> PassResult {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -237,9 +238,10 @@ impl<'a> StagePass<'a> {
     }
 
     /// Returns the stages that may begin at position `start` with `after` stages after them, the
-    /// shortest first, in each profile. Each is within the highest memory limit of any IPU, obeys
-    /// the constraints on cuts, and does not exceed the optimum that an earlier pass found for a
-    /// bottleneck (an objective that is a maximum over stages).
+    /// shortest first, and for each range one stage per profile. Each is within the highest memory
+    /// limit of any IPU, obeys the constraints on cuts, and does not exceed the optimum that an
+    /// earlier pass of the dynamic program found for a bottleneck (an objective that is a maximum
+    /// over stages).
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = problem.profiles().collect();

@@ -5,19 +5,19 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that the search puts into each stage at first. The search tries one number
-/// after the other, each with all shares of the tile memory in [`PROPORTIONS`].
+/// Numbers of layers that the greedy search puts into each stage at first, in the order in which it
+/// tries them. It tries each number with all of [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
-/// Shares of the tile memory that stages may fill, in the order in which the search tries them for
-/// each number in [`MIN_LAYERS`].
+/// Shares of the tile memory up to which the greedy search fills stages, in the order in which it
+/// tries them for each of [`MIN_LAYERS`].
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
     /// Whether every position is in a stage, and there are at most as many stages as allowed. The
-    /// search makes one attempt for each pair of `min_layers` and `proportion`. If no attempt fits,
-    /// all fields describe the last attempt.
+    /// greedy search makes one attempt for each `min_layers` and each `proportion` of the tile
+    /// memory. If no attempt fits, all fields describe the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
-        // A stage may take 5 bytes, and begins with 3 layers if as many are left. The first stage
-        // is full with the layers of 2, 2 and 1 bytes. Only the layers of 3 and 2 bytes are left,
-        // so the next stage begins with one layer, and then takes both.
+        // A stage may take 5 bytes. It begins with 3 layers, or with one layer if fewer than 3 are
+        // left. The first stage takes the layers of 2, 2 and 1 bytes. Two layers are left, so the
+        // second stage begins with the layer of 3 bytes, and then takes the layer of 2 bytes, too.
         let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);

@@ -141,17 +141,16 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that a split needs at least. Each of `ranges` needs a cut inside, each
-    /// of `cuts_before` is one more cut, and n cuts make n + 1 stages. `None` if no number of
-    /// stages is enough: then `ranges` has only one range, inside which no cut is possible, since
-    /// it is a single position or constraints forbid every cut.
+    /// The number of stages that a split needs at least: one more than it needs cuts. Each of
+    /// `ranges` needs a cut inside, and each of `cuts_before` is one more cut. `None` if no number
+    /// of stages is enough: then `ranges` has only one range, inside which no cut is possible.
     pub needed: Option<usize>,
 }
 
 /// Returns the certificate that proves how many stages a split needs at least, or that no number of
-/// stages is enough, if pins are ignored and each stage may take the highest memory limit of any
-/// IPU. The number is the highest that can be proven: a split into this number of stages exists
-/// that obeys the constraints on cuts.
+/// stages is enough. Pins are ignored, and each stage may take the highest memory limit of any IPU.
+/// No higher number can be proven, since a split into this number of stages exists that obeys the
+/// constraints on cuts.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of

@@ -25,8 +25,8 @@ use super::dynamic_program::{Rests, StagePass, Values};
 use super::plan::Plan;
 use super::problem::CompiledStage;
 
-/// A node of the graph in which the integer program finds a path: the position `start` where the
-/// next stage starts, with at most `left` of the `total` stages of a split left.
+/// A node of the graph in which the integer program finds a path: the next stage starts at position
+/// `start`. At most `left` of the `total` stages of the split may still follow, including this one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -42,9 +42,8 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether a split of the positions from the start of this stage on, which begins with this
-    /// stage, is as good as the best one of the dynamic program. In the integer program, the stage
-    /// then costs 0, otherwise 1.
+    /// Whether this stage begins one of the best splits of the positions from its start to the end,
+    /// by the dynamic program. In the integer program, the stage then costs 0, otherwise 1.
     is_best: bool,
 }
 
@@ -84,15 +83,15 @@ fn add_edges(
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
     // For each position (In, layer or Out): `None` if no stage may start there. Otherwise, whether
-    // a stage starts there in the one best split that the integer program must be able to find. The
-    // edges of this split are added even beyond the maximum number of edges.
+    // a stage starts there in the best split that the integer program must be able to find: its
+    // edges (stages) are added even beyond the maximum number of edges.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // A split into `left` stages begins at position 0. Usually only `left` = `total` is tried
-        // there, which includes splits into fewer stages. If costs depend on the number of later
-        // stages (and not on the IPU), `left` is the exact number of stages left, so each lower
-        // `left` is tried there, too.
+        // Let splits with `left` stages begin at position 0. Usually only `left` = `total` is
+        // needed, which includes splits into fewer stages. If costs depend on the number of later
+        // stages (and the IPU does not matter), `left` is the exact number of stages, so each
+        // `left` is needed.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -167,9 +166,9 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     Ok(Some((stages, cost)))
 }
 
-/// Makes the integer program for the cheapest path of `edges`, and the 0-or-1 variable of each
-/// edge. One equation per node: the chosen edges that leave the node, minus those that enter it,
-/// are 1 at the first position, else 0.
+/// Makes the integer program that finds the cheapest path of `edges` from the first position to the
+/// last, and the 0-or-1 variable of each edge. There is one equation per node: the number of chosen
+/// edges that leave the node, minus the number that enter it, is 1 for the first position, else 0.
 fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
     let binaries = variables.add_vector(variable().binary(), edges.len());

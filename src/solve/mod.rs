@@ -9,13 +9,16 @@
 //!
 //! [`solve`] finds the best plan with a dynamic program (`dynamic_program`), and proves it with an
 //! integer program (`integer_program`). Both programs must agree: the integer program finds a plan
-//! with the same values, and no better plan. It is solved several times, because the value of a
-//! plan is a sum over stages in some objectives, and in others (bottlenecks) the highest value of
-//! any stage. For each bottleneck, the integer program first finds the lowest sums of the
-//! objectives before it. It is then solved with only the stages that have a lower value than the
-//! optimum of the bottleneck; these stages must form no plan with equally low sums. In the end, it
-//! finds the lowest sums of all objectives. A disagreement is an [error](SolveError::Internal). For
-//! [`Goal::Time`], another search (`fastest`) then finds the plan with the shortest step.
+//! with the same values, and no better plan. A disagreement is an [error](SolveError::Internal).
+//!
+//! The integer program only minimizes objectives that are sums over stages. Other objectives
+//! (bottlenecks) are the highest value of any stage. So the integer program is solved up to twice
+//! for each bottleneck. First it finds the lowest sums of the objectives before the bottleneck.
+//! Then it only uses stages below the optimum of the bottleneck, and must not find a plan with
+//! equally low sums, since this plan would be better. In the end, it finds the lowest sums of all
+//! objectives.
+//!
+//! For [`Goal::Time`], another search (`fastest`) then finds the plan with the shortest step.
 //!
 //! Beside [`solve`], [`explain`] finds the reason why there is no plan, with a [`Certificate`] that
 //! can be checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is
@@ -92,9 +95,9 @@ fn best(
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_TRIES)
     {
-        // The proofs are about the split of the dynamic program, not about the split with the
-        // shortest step. Keep only the proof for the first objective, the fewest cycles of the
-        // slowest stage of any split.
+        // `proofs` are about the split of the dynamic program, not about the split with the
+        // shortest step. Keep only the first proof: the fewest cycles of the slowest stage that any
+        // split can have.
         proofs.truncate(1);
         found = shortest;
     }

@@ -12,7 +12,7 @@ use std::fmt;
 pub enum Objective {
     /// The bytes on the fullest tile of any stage.
     Peak,
-    /// The number of stages.
+    /// The number of stages of the split.
     Stages,
     /// The sum of the squared peaks of all stages, in bytes squared. Of splits into equally many
     /// stages, those that divide memory more evenly tend to have lower sums.
@@ -25,8 +25,8 @@ pub enum Objective {
     Cycles,
 }
 
-/// The objective that splits are compared by first. The best plan is always sought among the plans
-/// that are within the limits and obey the constraints.
+/// The objective by which splits are compared first. Only splits that are within the limits and
+/// obey the constraints are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then the fewest stages, the fewest cycles of the

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of its costs.
+    /// One entry per stage: the profile from which the stage takes its costs, as an index into
+    /// [`Problem::by_profile`].
     profiles: Vec<usize>,
 }
 
@@ -69,8 +70,8 @@ impl Plan {
         self.compiled().zip((0..self.stages.len()).rev())
     }
 
-    /// Returns constraints that a split obeys only if it has the same cuts as the plan, whatever
-    /// the profiles of its stages.
+    /// Returns constraints that a split obeys only if it has the same cuts as this plan. Its stages
+    /// may take their costs from other profiles.
     pub fn as_constraints(&self) -> Vec<Constraint> {
         let stages = self.stages.iter().map(|stage| Rule::Together {
             first: stage.start,
@@ -107,10 +108,10 @@ pub struct Score {
 }
 
 impl Score {
-    /// Computes the score of `plan`, whether the plan is within the limits or not. `peaks` has one
-    /// entry per stage: the bytes on its fullest tile. Only the bytes over cuts and the cycles are
-    /// taken from `problem`. Returns `None` if `problem` has cycle counts but lacks those of a
-    /// stage.
+    /// Computes the score (the values in all objectives) of `plan`, even if the plan is over the
+    /// limits. `peaks` has one entry per stage: the bytes on its fullest tile. The bytes over cuts
+    /// and the cycles are from `problem`. Returns `None` if `problem` has cycle counts but lacks
+    /// those of a stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
@@ -154,8 +155,9 @@ impl Score {
         }
     }
 
-    /// Returns the value of the plan in each objective of `goal`, the most important first; lower
-    /// is better. An entry is `None` if [`Score::value`] returns `None` for its objective.
+    /// Returns the values of the split in the objectives of `goal`, the most important objective
+    /// first; lower is better. The value in [`Objective::Cycles`] is `None` if the profile has no
+    /// cycle counts.
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         goal.order()
             .iter()
@@ -175,14 +177,15 @@ pub struct Solution {
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
-    /// Whether the search for the shortest step tried every split that could be faster; `None` if
-    /// the goal is not the shortest step, or if the profile has no cycle counts. If the goal is the
-    /// shortest step, `proofs` is only about the cycles of the slowest stage.
+    /// Whether the search for the shortest step ruled out that another split is faster than `plan`;
+    /// `None` if the goal is not the shortest step, or if the profile has no cycle counts. With
+    /// this goal, `proofs` only proves the fewest cycles of the slowest stage of any split.
     pub is_shortest: Option<bool>,
 }
 
 impl Solution {
-    /// Makes a solution of `plan` without the integer program's proof that it is the best.
+    /// Makes a solution with the split `plan`, without the integer program's proof that this split
+    /// is the best.
     pub fn unproven(plan: Plan, score: Score) -> Self {
         Self {
             plan,
@@ -205,11 +208,11 @@ pub struct ObjectiveProof {
     /// The objective, such as the peak, whose optimum the integer program and the dynamic program
     /// computed.
     pub objective: Objective,
-    /// The optimum that the integer program computed, as decimal text in JSON.
+    /// The optimum of `objective` that the integer program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub integer_program: u128,
-    /// The optimum that the dynamic program computed, as decimal text in JSON.
+    /// The optimum of `objective` that the dynamic program computed, as decimal text in JSON.
     #[serde(with = "decimal")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub dynamic_program: u128,

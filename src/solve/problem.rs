@@ -120,8 +120,8 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Returns the problem without memory limits, with the lowest peak as the goal. A range without
-    /// an entry in the costs still cannot be a stage.
+    /// Returns this problem without memory limits, with the lowest peak as the goal. Still, only
+    /// ranges with an entry in the costs can be stages.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: Limits::Same(u64::MAX),
@@ -297,8 +297,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that no range of positions has a lower bound on its bytes below that of the same
-    /// range without its first or last position, which would be impossible for memory of a stage.
+    /// Checks that no range of positions takes fewer bytes (by its lower bound) than the same range
+    /// without its first or last position, which would be impossible for the memory of a stage.
     fn check_monotone(&self) -> Result<(), SolveError> {
         let ranges = self
             .all_ranges()

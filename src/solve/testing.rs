@@ -61,7 +61,7 @@ impl Score {
 /// A random problem of splitting a model into stages, which owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The costs of the model in its only profile; the times of stages are those of `cycles`.
+    /// The costs of the model in its only profile. The times of stages in it follow from `cycles`.
     pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
     pub ipus: usize,
@@ -90,7 +90,7 @@ impl Case {
         &self.profile.ranges
     }
 
-    /// Returns the same problem with `costs` as the bytes of ranges.
+    /// Returns this problem with the bytes of ranges replaced by `costs`.
     pub fn with_costs(self, costs: RangeCosts) -> Self {
         let profile = ProfileCosts {
             ranges: costs.into(),
@@ -259,7 +259,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let small_or_large = |large: u64| prop_oneof![0..3_u64, 0..large];
     let cuts = vec(small_or_large(1 << 60), layers);
     let cycles = vec(small_or_large(u64::MAX), layers);
-    // Do not draw [`Goal::Time`] (the shortest step): the tests of `fastest` cover this goal.
+    // Generate no problems with [`Goal::Time`] (the shortest step), which the tests of `fastest`
+    // cover.
     let goal = proptest::sample::select(&Goal::value_variants()[..4]);
     let limits = vec(0..40_usize, (layers / 2).max(5));
     let ipus = 1..=(layers / 2).max(5);
@@ -300,8 +301,8 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Generates random constraints that an option could give, on `layers` positions and about `ipus`
-/// IPUs.
+/// Generates random constraints, as options of a user cause them, on `layers` positions and `ipus`
+/// IPUs. Some are pins to an IPU that does not exist.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
@@ -343,9 +344,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
 }
 
 /// Makes the bytes of ranges as in a pipeline, from the lower bounds in `costs` and the random
-/// numbers `draws`. A range takes a random number of bytes more than its lower bound, and further
-/// bytes for each stage after it. With `place_matters`, it instead takes another random number of
-/// bytes for each number of stages after it.
+/// numbers `draws`. A range takes its lower bound, a random number of further bytes, and random
+/// bytes for each stage after it. With `place_matters`, it takes its lower bound, and a separate
+/// random number of further bytes for each number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,
@@ -362,15 +363,14 @@ fn in_pipeline(
         let (beside, each) = draws[number % draws.len()];
         let each = if place_matters { 0 } else { each };
         let least = costs.least(range).unwrap_or(0);
-        // Keep the bytes small enough that sums of squares fit in 128 bits.
         least
             .saturating_add(beside)
             .saturating_add(each * after as u64)
     })
 }
 
-/// Generates problems in a pipeline, with or without constraints, with one limit or one for each
-/// IPU.
+/// Generates random problems with costs as in a pipeline, where the bytes of a stage depend on the
+/// number of stages after it. Some have constraints, and some a separate limit for each IPU.
 pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     let draws = vec((0..8_u64, 0..6_u64), 1..60);
     let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];

@@ -31,10 +31,10 @@ pub struct StepOptions {
     /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
     /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the `micro_batches` micro-batches, if the profile's micro-batch
-    /// may have another number of samples (`micro_batch`). Then the number of micro-batches in a
-    /// step is converted, so that the number of samples in a step stays the same. `None` if
-    /// `micro_batches` counts micro-batches of the profile's size.
+    /// Number of samples in each of the `micro_batches` micro-batches. If the profile's micro-batch
+    /// has another number of samples (`micro_batch`), the number of micro-batches is converted, so
+    /// that the number of samples in a step stays the same. `None` if `micro_batches` counts
+    /// micro-batches of the profile's size.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -137,9 +137,8 @@ pub struct PositionCycles {
     /// runs on the first IPU or optimizer state is streamed.
     pub step: Option<StepNumbers>,
     /// Whether Out (the operations after the last layer) runs on the first IPU, so that the first
-    /// position includes its cycles. If a split has several stages, Out is then one more stage of
-    /// the pipeline, after all stages of the split. So `recomputed_last` only applies to a split
-    /// into a single stage.
+    /// position includes its cycles. If a split has several stages, Out is then one more stage, the
+    /// last of the pipeline. So `recomputed_last` only applies to a split into a single stage.
     pub is_out_first: bool,
 }
 
@@ -238,8 +237,9 @@ impl StageTimes {
         }
     }
 
-    /// Adds the bytes of optimizer state by position (In, layers, Out) to the times. If the state
-    /// is off the chip, a stage streams these bytes in the weight update.
+    /// Returns these times with the bytes of optimizer state of each position (In, layers, Out),
+    /// which are `state`. If the optimizer state is off the chip, a stage streams its bytes in the
+    /// weight update.
     pub fn streaming(mut self, state: &[u64]) -> Self {
         let mut sum = 0;
         for (before, &bytes) in self.before.iter_mut().skip(1).zip(state) {

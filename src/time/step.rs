@@ -105,9 +105,9 @@ impl Rate {
 
 impl Slots {
     /// Returns the cycles of all slots of a step, without the copies at the end of each slot;
-    /// `None` if the sum overflows. In a slot (an interval of the step), each IPU runs the forward
-    /// and backward passes of its stages that the slot's kind states. `stages` has one entry per
-    /// stage: the index of its IPU (below the number of stages), and its cycles.
+    /// `None` if the sum overflows. A slot is an interval of the step. Its kind states which stages
+    /// run the forward pass in it, and which the backward pass. `stages` has one entry per stage:
+    /// the index of its IPU (below the number of stages), and its cycles.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -137,8 +137,8 @@ impl Passes {
     }
 }
 
-/// A stage of a split: the times of the model in the profile from which the stage takes its cycles,
-/// and the positions (In, layers, Out) of the stage.
+/// A stage of a split: the times of the model in the stage's profile, and the positions (In,
+/// layers, Out) of the stage.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -258,12 +258,13 @@ impl StageTimes {
 
     /// Computes the most bytes that any IPU sends or receives in the copies at the end of a slot
     /// (an interval of the step): first for slots with an even index, then for slots with an odd
-    /// index. `bytes` has these two numbers for the stages considered so far; the result also
-    /// includes the copies of `stage`, the stage with the index `number`. The two numbers differ if
-    /// a micro-batch enters every second slot, since a stage then exchanges data only in even or
-    /// only in odd slots. If only one stage works at a time, the first number is the sum over all
-    /// stages instead. The stage before may have any of the times `previous` (one per profile), the
-    /// stage after any of `next`; the fewest bytes that such a stage sends to this one count.
+    /// index. Adds the copies of `stage`, the stage with the index `number`, to `bytes`, these two
+    /// numbers for the stages considered so far. They differ only if a micro-batch enters every
+    /// second slot. If only one stage works at a time, the first number is the sum over all stages
+    /// instead.
+    ///
+    /// The stage before may have any of the times `previous` (one per profile), and the stage after
+    /// any of `next`. Of these, the fewest bytes that the neighbour may send to `stage` are used.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -407,9 +408,9 @@ impl Slots {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
             (Some(every), None) => {
-                // In slot `full`, the first micro-batch runs the last of its passes, so the
-                // pipeline is full. It stays full, since the number of micro-batches is unbounded
-                // here.
+                // From slot `full` (an interval of the step) on, in which the first micro-batch
+                // runs its last pass, the pipeline stays full, since there is no last micro-batch
+                // here. So one more micro-batch adds `every` slots like these.
                 let full = count.saturating_sub(1);
                 (full..full + every).map(|slot| (slot, 1)).collect()
             }
@@ -465,19 +466,18 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     passes
 }
 
-/// Returns slots of a step, in each of which every stage runs at most one forward and one backward
-/// pass. Of slots in the middle of the step, where all passes have begun and none has ended, only
-/// the first of those with the same passes is returned. An entry has the index of a slot, and the
-/// number of slots for which it stands. `passes` is the number of passes of a micro-batch, and one
-/// micro-batch enters every `every` slots.
+/// Returns the slots of a step (intervals in which every stage runs at most one forward and one
+/// backward pass) as pairs: the index of a slot, and the number of slots for which it stands. While
+/// the pipeline is full, the slots repeat, so one slot stands for all that have the same passes.
+/// Every other slot stands only for itself. `passes` is the number of passes of a micro-batch, and
+/// one micro-batch enters every `every` slots.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // From slot `from` on, in which the first micro-batch runs its last pass, the pipeline is full.
-    // Until the slot before `to`, in which the last micro-batch runs its first pass, micro-batches
-    // enter; then the pipeline drains.
+    // The first micro-batch runs its last pass in slot `from`: from there on, the pipeline is full.
+    // The last micro-batch enters in the slot before `to`: from `to` on, the pipeline drains.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

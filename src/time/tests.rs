@@ -141,10 +141,10 @@ fn a_published_throughput_is_what_its_cycle_gives() {
         (samples / 1_009.0 - 1.0).abs() < 0.005,
         "{samples} a second"
     );
-    // Seven layers of BERT-Large take 7.1 ms for 8 samples of 128 tokens. Scaled to the stages of
-    // the published run, four layers and 4 samples of 384 tokens, this is 6.1 ms. The published 7.9
-    // ms are 8 % more than the time computed from stages of 6.1 ms, which includes filling and
-    // draining the pipeline, and 30 % more than 6.1 ms alone.
+    // Seven layers of BERT-Large take 7.1 ms for 8 samples of 128 tokens. A stage of the published
+    // run has four layers, and processes 4 samples of 384 tokens, so it takes 6.1 ms by scaling.
+    // The published 7.9 ms per micro-batch are 8 % more than the time that this test computes from
+    // 6.1 ms, including filling and draining the pipeline. They are 30 % more than 6.1 ms.
     let scaled = 7.1 * (4.0 * 4.0 * 384.0) / (7.0 * 8.0 * 128.0);
     let published = micro_batch * replicas / 1_009.0 * 1e3;
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);

@@ -1,5 +1,5 @@
-//! Beginnings of splits (their first stages), with everything from them that the step time of a
-//! whole split depends on, and the addition of one stage to a beginning.
+//! Beginnings of splits (their first stages), with the numbers on which the step time of a whole
+//! split depends, and the addition of one stage to a beginning.
 
 use super::bounds::{RestActivity, RestBounds};
 use crate::solve::problem::CompiledStage;
@@ -13,39 +13,42 @@ const MAX_COMPARED: usize = 64;
 /// A beginning of a split: its first stages (none by default), and what they cost.
 #[derive(Default)]
 pub(super) struct Beginning {
-    /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. Only
-    /// beginnings with equal first stages are compared, because Out (the operations after the last
-    /// layer) may run on the first IPU. The copies between Out and the first stage then depend on
-    /// the profiles of both.
+    /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. The
+    /// search only compares beginnings of splits with equal first stages, because Out (the
+    /// operations after the last layer) may run on the first IPU. The copies between Out and the
+    /// first stage then depend on the profiles of both.
     pub first: (usize, usize),
-    /// The last stage of this beginning. If the beginning has no stages: an empty stage at position
-    /// 0, so that the next stage starts there.
+    /// The last stage of this beginning of a split. If the beginning has no stages: an empty stage
+    /// at position 0, so that the next stage starts there.
     pub last: CompiledStage,
-    /// Index of the beginning to which the stage `last` was added, among all beginnings with one
-    /// stage fewer.
+    /// Index of the beginning of a split to which the stage `last` was added, among all beginnings
+    /// with one stage fewer.
     pub previous: usize,
-    /// Rank of the cuts of this beginning among all beginnings with as many stages: the one with the
-    /// earliest cuts has rank 0.
+    /// Rank of the cuts of this beginning of a split among all beginnings with as many stages: the
+    /// one with the earliest cuts has rank 0.
     pub rank: usize,
-    /// Lower bound on the cycles of the step of every split with this beginning.
+    /// Lower bound on the cycles of the step of every split that begins with these stages.
     pub at_least: u128,
-    /// Cycles of all slots (intervals of the step) in which no stage after this beginning has work.
+    /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
+    /// split has work.
     pub closed: u128,
-    /// One entry per open term (equally long slots in which later stages still have work; see
-    /// [`Level`]): a lower bound on the cycles of a slot. It is the maximum of the cycles of the
-    /// busiest IPU with stages of this beginning, and of the lower bound for later stages.
+    /// One entry per open term (a group of slots, intervals of the step, in which stages after this
+    /// beginning of a split have work; see [`Level`]): a lower bound on the cycles of each of these
+    /// slots. It is the maximum of the cycles of the busiest IPU with stages of this beginning, and
+    /// of the lower bound for later stages.
     pub busiest: Vec<u64>,
-    /// One entry per profile that the next stage may have: the most bytes that any IPU sends or
-    /// receives for the stages of this beginning in a slot (an interval of the step), as
-    /// [`StageTimes::with_copies`] returns them: first for slots with an even index, then with an
-    /// odd index.
+    /// One entry per profile that the stage after this beginning of a split may have: the most
+    /// bytes that any IPU sends or receives for the stages of the beginning in a slot (an interval
+    /// of the step). The first number is for slots with an even index, the second for slots with an
+    /// odd index ([`StageTimes::with_copies`]).
     pub sent: Vec<[u128; 2]>,
-    /// Bytes that the last stage of this beginning sends to the next stage for one micro-batch.
+    /// Bytes that the last stage of this beginning of a split sends to the next stage for one
+    /// micro-batch.
     pub sends: u128,
-    /// Cycles of the weight updates of these stages: of the longest one if all IPUs update at the
-    /// same time, otherwise of all together.
+    /// Cycles of the weight updates of the stages of this beginning of a split: of the longest
+    /// update if all IPUs update at the same time, otherwise of all together.
     pub update: u128,
-    /// Bytes on the fullest tile of any stage of this beginning.
+    /// Bytes on the fullest tile of any stage of this beginning of a split.
     pub peak: u64,
 }
 
@@ -54,9 +57,10 @@ impl Beginning {
     /// split with this beginning is no worse than one with `other`. Both beginnings must end at the
     /// same position.
     fn beats(&self, other: &Self) -> bool {
-        // With fewer cycles in closed slots (in which no later stage has work), the whole step is
-        // shorter. Otherwise two steps may be equally long: then the lower peak decides, and if the
-        // peaks are equal, too, the earlier cuts.
+        // Closed slots are those in which no stage after the beginning has work. If `self` takes
+        // fewer cycles in them, its whole step is shorter. If it takes as many, the two steps may
+        // be equally long: then the lower peak decides, and if the peaks are equal, too, the
+        // earlier cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -100,44 +104,46 @@ pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning])
 /// One level of the search: the addition of one stage to all beginnings (first stages) of splits
 /// into a fixed number of stages. The slots of a step (intervals in which each IPU works on the
 /// passes of its stage) are grouped into *terms*. In all slots of a term, each stage up to the
-/// added one runs the same passes, and so do the later stages, as far as lower bounds tell slots
-/// apart. A term is open if later stages have work in its slots, otherwise it is closed.
+/// added one runs the same passes, and the lower bound on the cycles of later stages is the same. A
+/// term is open if later stages have work in its slots, otherwise it is closed.
 pub(super) struct Level {
-    /// Index of the stage that this level adds to beginnings of splits.
+    /// Index of the stage that is added to all beginnings of splits (their first stages) at this
+    /// level.
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
-    /// The terms of this level (groups of equally long slots), each with its number of slots. The
-    /// open terms, in whose slots later stages have work, come first.
+    /// The terms (groups of slots of a step with one lower bound on their cycles), each with its
+    /// number of slots. The open terms, in whose slots stages after the added one have work, come
+    /// first.
     terms: Vec<(Term, u64)>,
-    /// Number of open terms (groups of slots in which later stages have work) in `terms`.
+    /// Number of open terms in `terms`: groups of slots in which stages after the added one have
+    /// work.
     open: usize,
 }
 
-/// A term: a group of slots of a step that are equally long as far as the search can tell
-/// ([`Level`]). The fields state what these slots have in common.
+/// A term: a group of slots (intervals of a step) for which the search has one lower bound on the
+/// cycles of a slot ([`Level`]). The fields state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
-    /// Whether no stage after the added one has work in the slots of this term. If one has, the
-    /// term is open.
+    /// Whether no stage after the added one has work in these slots. Otherwise, the term is open.
     is_closed: bool,
-    /// Index of the term that has the slots of this term in the level before, in which one stage
-    /// fewer is placed. That term is open. The index is 0 in the first level.
+    /// The term to which these slots belonged when the stage before was added: its index in
+    /// [`Level::terms`]. It was an open term. The index is 0 if the first stage is added.
     from: usize,
-    /// The passes that the stage added by this level runs in each slot of the term, as an index
-    /// into [`NextStage::active`].
+    /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
+    /// these slots, as an index into [`NextStage::active`].
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the term that has the slots of the kind `kind` (in which the same stages run the
-    /// same passes) when the stage with index `stage` is added to a split into `stages` stages.
-    /// `from` is the index of the term that has these slots in the level before, with one stage
-    /// fewer.
+    /// Returns the term (a group of slots) to which the slots of the kind `kind` belong when the
+    /// stage with index `stage` is added to a split into `stages` stages. `from` is the index of
+    /// the term to which they belonged when the stage before was added.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // `active` has one entry per stage and, if Out runs on the first IPU, one more for Out.
+            // `active` states for each stage whether it runs a pass in these slots. If Out runs on
+            // the first IPU, a last entry states this for Out.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -153,8 +159,8 @@ impl Term {
 }
 
 impl Level {
-    /// Returns one level for each stage that is added to a split into `stages` stages, the level of
-    /// stage 0 first.
+    /// Returns one level (the addition of one stage to beginnings of splits) for each stage of
+    /// splits into `stages` stages, in the order of the stages.
     pub fn of_all(times: &StageTimes, stages: usize) -> Vec<Self> {
         let (depth, micro_batches) = (times.pipeline_depth(stages), times.micro_batches(stages));
         let slots = Slots::new(times.order(), depth, Some(micro_batches));
@@ -182,18 +188,18 @@ impl Level {
         (0..stages).map(level).collect()
     }
 
-    /// Computes [`Beginning::busiest`] (by open term: a lower bound on the cycles of a slot) after
-    /// the stage `next` was added to a beginning of a split. `before` is `busiest` of that
-    /// beginning.
+    /// Computes [`Beginning::busiest`] after the stage `next` was added to a beginning of a split:
+    /// for each open term (a group of slots in which later stages have work), a lower bound on the
+    /// cycles of a slot. `before` has these bounds before the addition.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
         let open = self.terms[..self.open].iter();
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
-    /// Returns two sums of cycles over slots, after the stage `next` was added to a beginning of a
-    /// split: first over the slots of this level in which later stages have work (open terms), then
-    /// over those in which none has (closed terms). `before` is [`Beginning::busiest`] of that
-    /// beginning. The first sum is a lower bound.
+    /// Returns two sums of cycles over slots of the step, after the stage `next` was added to a
+    /// beginning of a split. The first sum is over the slots in which later stages have work (open
+    /// terms), and is a lower bound. The second sum is over all other slots (closed terms).
+    /// `before` is [`Beginning::busiest`] before the addition.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
         let (open, closed) = self.terms.split_at(self.open);
         [open, closed].map(|terms| {
@@ -210,7 +216,8 @@ pub(super) struct NextStage {
     pub stage: CompiledStage,
     /// Bytes on the fullest tile of this stage.
     pub peak: u64,
-    /// Lower bounds on the cycles of the stages that come after this one.
+    /// Lower bounds on the cycles of the stages after `stage`, for each set of passes that they
+    /// run.
     pub rest: RestBounds,
     /// Cycles that the IPU of this stage takes in a slot (an interval of the step), for each set of
     /// passes in that slot. The index is a sum of bits: 1 for the forward and 2 for the backward
@@ -230,10 +237,10 @@ impl NextStage {
         })
     }
 
-    /// Returns a lower bound on the cycles of a slot of `term` (a group of equally long slots)
-    /// after this stage was added to a beginning of a split: the maximum of the bound in `before`
-    /// ([`Beginning::busiest`] of that beginning), of the cycles of this stage, and of the lower
-    /// bound for later stages.
+    /// Returns a lower bound on the cycles of a slot of `term` (a group of slots of the step) after
+    /// this stage was added to a beginning of a split. It is the maximum of the cycles of this
+    /// stage, of the lower bound for later stages, and of the bound before the addition, which
+    /// `before` has ([`Beginning::busiest`]).
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         let own = self.active[term.passes].max(self.rest.of(term.rest));

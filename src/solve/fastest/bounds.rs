@@ -31,9 +31,9 @@ pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
     busiest: CyclesByPasses,
-    /// For each set of passes (forward, backward): a lower bound on the cycles of the first of the
-    /// last stages of a split, the one that the search places next, in a slot (an interval of the
-    /// step) in which this stage runs the passes of the set.
+    /// For each set of passes (forward, backward): a lower bound on the cycles that the stage
+    /// placed next takes in a slot (an interval of the step) in which it runs these passes. This
+    /// stage is the first of the last stages of a split.
     first: CyclesByPasses,
 }
 
@@ -86,15 +86,16 @@ pub(super) struct RestActivity {
     /// this kind, as an index into [`CyclesByPasses`]. A pass that only some of them run is left
     /// out.
     busiest: usize,
-    /// The passes that the first of the last stages of a split (the one that the search places
-    /// next) runs in slots (intervals of the step) of this kind, as an index into
-    /// [`CyclesByPasses`].
+    /// The passes that the next stage runs in slots (intervals of the step) of this kind, as an
+    /// index into [`CyclesByPasses`]. The next stage is the one that the search places next, the
+    /// first of the last stages of a split.
     first: usize,
 }
 
 impl RestActivity {
     /// Determines the passes that the last stages of a split, those with the indices `last`, run in
-    /// slots of the kind `kind` (slots in which the same stages run the same passes).
+    /// slots of the kind `kind`: intervals of the step in which the same stages run the same
+    /// passes.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =
@@ -144,7 +145,7 @@ impl RestBounds {
     }
 
     /// Returns a lower bound on the cycles of a slot (an interval in which each IPU works on the
-    /// passes of its stage) in which the last stages of a split run the passes `work`.
+    /// passes of its stage). `work` has the passes that the last stages of a split run in the slot.
     pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

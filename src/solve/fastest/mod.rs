@@ -31,9 +31,9 @@ use std::collections::BTreeMap;
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
 pub(super) const MAX_TRIES: u64 = 60_000;
-/// For each number of stages, a first search makes at most [`MAX_TRIES`] divided by this number
-/// additions of a stage, to find a fast split soon. Compared with that split, the second search can
-/// prove that more beginnings of splits (their first stages) are too slow.
+/// A first search for each number of stages finds a fast split soon. It adds a stage at most
+/// [`MAX_TRIES`] / [`FIRST_SEARCH`] times. Compared with that split, the second search can prove
+/// that more beginnings of splits (their first stages) are too slow.
 const FIRST_SEARCH: u64 = 30;
 /// Maximum number of stages of the splits that the search tries, since there are too many splits
 /// into more stages. If more stages are allowed, the search calls no split the fastest.
@@ -77,10 +77,11 @@ impl TimedSplit {
     }
 }
 
-/// Finds the split, into any number of stages, with the shortest step per micro-batch. The search
-/// begins with the split `start`, and adds a stage to a beginning of a split (its first stages) at
-/// most `max_tries` times, besides short first searches. [`Solution::is_shortest`] is false if the
-/// search cannot rule out a faster split. Returns `None` without cycle counts.
+/// Finds the split, into any number of stages, with the shortest step per micro-batch. `start` is a
+/// first split to compare others with. The search adds a stage to a beginning of a split (its first
+/// stages) at most `max_tries` times, after a shorter search for each number of stages
+/// ([`FIRST_SEARCH`]). [`Solution::is_shortest`] is false if the search cannot rule out a faster
+/// split. Returns `None` without cycle counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -155,10 +156,10 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Tries all splits into `self.stages` stages that may be better than `best`, and replaces
-    /// `best` by each better split. `left` is the number of times that a stage may still be added
-    /// to a beginning of a split (its first stages). If this does not suffice, the search gives up
-    /// the beginnings with the highest lower bounds. It then returns a lower bound on the step
-    /// time, per micro-batch, of the splits that it did not try.
+    /// `best` by each better split. Adds a stage to a beginning of a split (its first stages) at
+    /// most `left` times, and subtracts the additions from `left`. If more would be needed, the
+    /// search leaves out the beginnings with the highest lower bounds, and returns a lower bound on
+    /// the step time, per micro-batch, of the splits that it did not try.
     fn run(&self, best: &mut TimedSplit, left: &mut u64) -> Option<Rate> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
@@ -203,10 +204,10 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Extends `beginnings` (the first stages of splits), in the order of their lower bounds, by
-    /// each next stage with which the split may be better than `best`. `left` is the number of
-    /// times that a stage may still be added. If it does not suffice, some beginnings are not
-    /// extended; then also returns a lower bound on the step time, per micro-batch, of all splits
+    /// Adds to each of `beginnings` (the first stages of splits), in the order of their lower
+    /// bounds, each next stage that may lead to a better split than `best`. Adds a stage at most
+    /// `left` times, and subtracts the additions from `left`. If some beginnings are left out
+    /// because of that, also returns a lower bound on the step time, per micro-batch, of all splits
     /// with these beginnings.
     fn extended(
         &self,
@@ -234,8 +235,9 @@ impl<'a> StageSearch<'a> {
         (found, None)
     }
 
-    /// Returns the stages that may follow a beginning of a split that ends at position `start`,
-    /// with their costs. Leaves out stages that are too slow for a better split than `best`.
+    /// Returns the stages that may start at position `start`, where a beginning of a split (its
+    /// first stages) ends, with their costs. Leaves out stages that are too slow for a better split
+    /// than `best`.
     fn next_stages(&self, level: &Level, start: usize, best: &TimedSplit) -> Vec<NextStage> {
         let layers = self.checked.layers();
         // Leave at least one position (In, a layer or Out) for each later stage.
@@ -315,9 +317,9 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Iterates over the profiles that the stage after `next` may have. For each, computes the most
-    /// bytes that an IPU sends or receives in slots (intervals of the step) with an even and with
-    /// an odd index ([`Beginning::sent`]), if the stage `next` follows `beginning`.
+    /// Returns [`Beginning::sent`] if the stage `next` follows `beginning`. There is one entry for
+    /// each profile that the stage after `next` may have: the most bytes that an IPU sends or
+    /// receives in slots (intervals of the step) with an even and with an odd index.
     fn sent(
         &self,
         level: &Level,
@@ -336,9 +338,9 @@ impl<'a> StageSearch<'a> {
     }
 }
 
-/// Returns the stages of one of the splits in `placed`. Entry n of `placed` has the beginnings with
-/// n + 1 stages: for each, the index in the entry before of the beginning without the last stage,
-/// and the last stage. `index` selects one of the complete splits in the last entry.
+/// Returns the stages of the split with index `index` in the last entry of `placed`. Entry n of
+/// `placed` has two values for each beginning of a split with n + 1 stages: the index, in the entry
+/// before, of this beginning without its last stage, and the last stage.
 fn split(placed: &[Vec<(usize, CompiledStage)>], mut index: usize) -> Vec<CompiledStage> {
     let last_first = placed.iter().rev().map(|beginnings| {
         let (previous, last) = &beginnings[index];

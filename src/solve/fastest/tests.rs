@@ -209,9 +209,8 @@ proptest! {
         prop_assert_eq!(numbers(&found.score), numbers(&best.score));
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // If the search may add a stage to beginnings of splits (their first stages) only a few
-        // times, it may miss the fastest split. Then it must not call the split that it returns the
-        // fastest.
+        // With `few` additions of a stage to beginnings of splits (their first stages), the search
+        // may miss the fastest split. Then it must not call the split that it returns the fastest.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();

@@ -7,7 +7,8 @@ use crate::solve::{Constraint, ProfileCosts, Rule};
 /// A defect of a certificate, the proof that a split needs more stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CertificateError {
-    /// The certificate has another limit or other required cuts than the problem.
+    /// The certificate (a proof that a split needs more stages) has another limit or other required
+    /// cuts than the problem (costs, limits and constraints) that it is about.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     #[error("{0:?} is not a range of positions")]
@@ -26,8 +27,8 @@ pub(crate) enum CertificateError {
 }
 
 impl Certificate {
-    /// Checks this proof that a split needs more stages, by the costs and constraints of `problem`.
-    /// Returns the first defect of the proof as an error.
+    /// Checks this proof of how many stages a split needs at least, by the costs and constraints of
+    /// `problem`. Returns the first defect of the proof as an error.
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -46,7 +47,7 @@ impl Certificate {
     }
 
     /// Checks each range of the certificate, and returns the number of stages that a split needs at
-    /// least by its ranges and cuts.
+    /// least, as it follows from the ranges and required cuts of the certificate.
     fn proves(
         &self,
         problem: &Problem<'_>,

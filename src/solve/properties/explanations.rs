@@ -9,9 +9,9 @@ use crate::solve::{
     Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
 };
 
-/// Checks `kept_together`, the constraints that are said to keep all positions of a range over the
-/// limit in one stage: they do so, and none of them can be left out. If there is no such range, the
-/// list must be empty.
+/// Checks that the constraints `kept_together` forbid every cut inside the range over the limit,
+/// and that none of them can be left out. If the reason is not such a range, the list must be
+/// empty.
 fn check_kept_together(case: &Case, found: &Refusal) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -120,7 +120,7 @@ proptest! {
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
         // A certificate proves how many stages a split needs if pins are ignored and every IPU has
-        // the highest limit. So compare it with the same problem without pins and with this limit.
+        // the highest limit. So try all splits of the same model without pins and with this limit.
         let mut tried = case.clone();
         tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;
