@@ -2,10 +2,10 @@
 //! help.
 //!
 //! An option is one field in one of these groups. The comment of the field is the option's text in
-//! `--help`, `short_help` its text in `-h`, and `group` the results that it affects, if it does not
-//! affect all ([`effects`]). What an option changes in a split goes on into a field of a
-//! [`Request`] (`Options::request`). The next step is `src/analysis/request.rs`: when the model is
-//! read, `Level::question` there makes the request of the solver, `SearchRequest`.
+//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `group` names
+//! them ([`effects`]). `Options::request` copies the options that affect a split into a
+//! [`Request`]. When the model is read, `Level::question` in `src/analysis/request.rs` turns the
+//! request into the input of the solver, a `SearchRequest`.
 
 mod command_line;
 mod effects;
