@@ -132,9 +132,10 @@ impl Analysis {
         Self::new(model, files, allow_incomplete)
     }
 
-    /// Joins `model` with its warnings and the origin of `files`. An error if `allow_incomplete` is
-    /// false, and tables of the profile are missing or contradict each other so badly that there is
-    /// no bound on the bytes that may be wrong.
+    /// Creates the analysis of `model`, with its warnings, the data about its compilation, and the
+    /// paths of the input `files`. If `allow_incomplete` is false, returns an error if tables of
+    /// the profile are missing or contradict each other so badly that any number of bytes may be
+    /// wrong.
     fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
         check(&model.contradictions, files.displayed(), allow_incomplete)?;
         Ok(Self {

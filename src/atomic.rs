@@ -162,8 +162,9 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;
-    // The file gets the owner, group and permissions of `old`, as far as the system allows. If the
-    // group cannot be set, the file keeps its own group, which gets no permissions.
+    // The temporary file gets the owner, group and permissions of `old` (the file that it
+    // replaces), as far as the system allows. If it cannot get the group, its own group gets no
+    // permissions.
     #[cfg(unix)]
     if let Some(old) = old {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

@@ -10,16 +10,15 @@
 /// of items.
 #[derive(Debug)]
 pub struct Growing {
-    /// The bound for a file with so few items that [`each`](Self::each) gives no higher bound.
+    /// The bound for a file with few items. It applies as long as it is higher than `each` times
+    /// the number of items.
     pub least: usize,
-    /// The bound for a file with many items, such as variables, is this number times the number of
-    /// items.
+    /// The bound per item. It determines the bound for a file with many items.
     pub each: usize,
 }
 
 impl Growing {
-    /// Returns the maximum that is allowed for a file with `count` items, such as variables or
-    /// programs.
+    /// Returns the bound for a file with `count` items, such as variables or programs.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -126,15 +125,15 @@ pub const LOOKS: usize = 1 << 28;
 /// models have about 10^5 ends.
 pub const FLOW: usize = 1 << 24;
 /// Maximum number of distinct pairs of an operation group without a layer, and a set of layers. The
-/// set has all layers that use a variable which the group uses too, and helps to decide to which
-/// layers the group belongs. Real models have about 10^4 pairs.
+/// set has the layers that share a variable with the group, and helps to decide to which layers the
+/// group belongs. Real models have about 10^4 pairs.
 pub const PAIRS: usize = 1 << 22;
 /// Maximum number of members of all distinct sets of layers together. One set has the layers that a
 /// variable or an operation belongs to; In and Out (what runs before and after the layers) count as
 /// layers here. Real models have about 10^6 members.
 pub const PLACES: usize = 1 << 24;
 
-// --- Bounds on the tables of memory by layer ---
+// --- Bounds on the tables that hold the bytes of each layer ---
 
 /// Maximum number of entries that are stored for one tile; they take 128 MB. Each entry assigns the
 /// bytes of a variable or of code to a range of consecutive layers. Models of 10^7 variables have

@@ -1,5 +1,5 @@
-//! Creates and visits lists of millions of entries with all threads, since the first access to this
-//! much new memory takes longer than the computation on the entries.
+//! Creates, joins and splits lists of millions of entries with all threads. A single thread would
+//! need more time for the first access to so much new memory than for computing the entries.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;

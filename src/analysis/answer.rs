@@ -34,9 +34,9 @@ pub(crate) struct Answers<'s> {
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// One entry per layering (assignment of operations to layers) that a request has needed: the
-    /// options that determine it, and its index in `levels`, which has the layerings. The index is
-    /// `None` if the layers of the model cannot be divided so finely.
+    /// The layerings (assignments of operations to layers) that requests have needed. Each entry
+    /// has the options that determine the layering, and its index in `levels`. The index is `None`
+    /// if there is no such layering, because the layers cannot be divided further.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
@@ -231,10 +231,10 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// If the split of `answer` cuts between the modules inside layers, joins the modules of each
-    /// layer that it does not cut, and returns the best split of the joined layers: whole layers
-    /// are easier to configure. Returns `answer` itself if no split of the joined layers can be
-    /// found.
+    /// If the layers of `answer` are modules inside layers, joins the modules of each layer that
+    /// the split does not cut, and returns the best split of the joined layers, since whole layers
+    /// are easier to configure. Returns `answer` itself if its layers are whole layers already, or
+    /// if no split of the joined layers is found.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -326,8 +326,9 @@ impl<'s> Answers<'s> {
     }
 
     /// Divides the model into layers, in `profile` and in each profile with another available
-    /// memory proportion. Returns one entry per profile. `number` is 0 for whole layers, and higher
-    /// for finer layers; `None` if the layers cannot be divided so finely.
+    /// memory proportion. Returns the layers in each of these profiles. The layers are whole if
+    /// `number` is 0, and finer if it is higher. Returns `None` if the layers cannot be divided so
+    /// finely.
     fn nth_layers(
         &self,
         profile: SizedProfile<'s>,

@@ -53,9 +53,9 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood. Also if `options` does not allow an incomplete
-    /// profile, and tables are missing without which there is no bound on the bytes that may be
-    /// wrong. The error names the file.
+    /// If a file cannot be read or understood; the error names the file. Also if so many tables are
+    /// missing that any number of bytes may be wrong, unless `options` allows an incomplete
+    /// profile.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }

@@ -12,11 +12,10 @@ use std::collections::BTreeSet;
 /// The setting of the compiler or the model that distinguishes a further profile from the main one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
-    /// The number of samples in a micro-batch differs from the main profile; the field is this
-    /// number.
+    /// The number of samples in a micro-batch. The field is this number in the further profile.
     MicroBatch(u64),
-    /// The available memory proportion of matrix products and convolutions differs from the main
-    /// profile; the field is this proportion.
+    /// The available memory proportion of matrix products and convolutions. The field is this
+    /// proportion in the further profile.
     Proportion(f64),
 }
 

@@ -101,11 +101,10 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Converts `ipus`, a value of `--layers-per-ipu`, if it is a list with the IPU index of each
-    /// layer or block (numbered layer). The first result has the number of layers or blocks on each
-    /// IPU; `None` for other lists. A list that could also have the number of layers on each IPU is
-    /// read in this way: the first result is `None`, and the second is true, so that the command
-    /// can warn.
+    /// Tries to read `ipus`, a value of `--layers-per-ipu`, as a list with the IPU index of each
+    /// layer or block (numbered layer). Returns the number of layers or blocks on each IPU; `None`
+    /// if `ipus` has another length, or if its numbers may also be these counts already. In the
+    /// second case, the returned flag is true, so that the command can warn.
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -274,9 +273,9 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`, if
-/// `plan` cannot be derived from these numbers alone. It can, and the result is `None`, if every
-/// stage but stage 0 begins with a block or directly after the last block.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
+/// Returns `None` if these numbers determine `plan`, because each stage except stage 0 begins with
+/// a block or directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
@@ -392,8 +391,9 @@ mod tests {
         assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
-    /// Checks lists of `--layers-per-ipu` that count blocks (numbered layers): layers before the
-    /// first block run on the first IPU, and layers after the last block on the last IPU.
+    /// A list of `--layers-per-ipu` may count layers or only blocks (numbered layers). If it counts
+    /// blocks, layers before the first block run on the first IPU, and layers after the last block
+    /// on the last IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];

@@ -131,16 +131,16 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns the finer layers with index `number` (from 1), to try if no split of the requested
-    /// layers fits: first the modules of the model, if the default regex found the layers; last the
-    /// modules inside the layers. Returns `None` if there are no finer layers, for the classic
-    /// memory model, and for the greedy solver.
+    /// Returns finer layers, which are tried if no split of the requested layers fits. `number` is
+    /// 1 for the first attempt. If the modules of the model can replace the requested layers, they
+    /// are tried first. The modules inside the layers are tried last. Returns `None` if all of
+    /// these have been tried, for the classic memory model, and for the greedy solver.
     pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
-        // The modules of the model can replace the layers that the default regex found, unless the
-        // user names other layers, or there are fewer modules than layers.
+        // The modules of the model can only replace layers that the default regex found. They must
+        // be at least as many as these layers, and include all layers that the options name.
         let is_switched = self.layering.modules().is_none();
         let modules = (is_best(request) && is_switched)
             .then(|| by_modules(self.model()))

@@ -170,8 +170,9 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     for position in usize::from(begins_stage)..positions.len() {
         let name = positions.name(position).to_string();
         let of_module = positions.module(position).map_or(0, likeness);
-        // If Out (the operations after the last layer) runs on the first IPU, the first position is
-        // named `In Out`. The user writes only one of the two words, so each is a suggestion.
+        // If the first IPU runs both In and Out (the operations before and after the layers), the
+        // first position is named `In Out`. Options accept `In` or `Out`, so both words are
+        // suggestions.
         let names = if position == 0 {
             name.split(' ').collect()
         } else {
@@ -187,8 +188,9 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Describes the unknown layer name `layer` in an error. For `In`, `Out` and `None`, says why the
-/// memory model has no such position; `pseudo_layers` tells which of the three it has.
+/// Describes the unknown layer name `layer` in an error. If `layer` is `In`, `Out` or `None`, says
+/// why the memory model has no position with this name. `pseudo_layers` says whether the model has
+/// In and Out, or None.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

@@ -262,12 +262,13 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups. The search tries one group after the
-    /// other until a split fits. Each place of optimizer state has a group (places that are
-    /// compared by time share it). If a micro-batch runs through layers several times, each such
-    /// group is followed by another one for the same place, with pipelines whose stages run one
-    /// after the other instead of at the same time. The greedy solver and the classic memory model
-    /// support no pipeline; an error if `request` combines one of them with options of a pipeline.
+    /// Returns the pipelines that `request` allows, in groups. The search tries the groups in order
+    /// until a split fits. A group has one place of optimizer state, or several places that are
+    /// compared by time. If a micro-batch runs through layers several times, a second group for the
+    /// same places follows, with pipelines whose stages run one after the other.
+    ///
+    /// The greedy solver and the classic memory model support no pipeline. Returns an error if
+    /// `request` combines one of them with options of a pipeline.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());
         if let Some(original) = request.of_original() {

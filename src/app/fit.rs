@@ -38,15 +38,15 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;
-        // The comparison suggests the `--reserve` that the prediction should have had, so that its
-        // bytes are not below the bytes of the compilation. Leave it out if one of the two reports
-        // has no verdict (whether the model fits), since its bytes are then uncertain.
+        // The comparison suggests the `--reserve` with which the predicted bytes would have been at
+        // least the compiled bytes. Suggest none if the prediction or this report has no verdict
+        // (whether the model fits), since its bytes are then uncertain.
         if !has_verdict || !prediction.has_verdict() {
             comparison.reserve = None;
         }
         fit.comparison = Some(comparison);
-        // The comparison has the names of the prediction for the operations before and after the
-        // layers (In and Out, or None for both). The rest of the report must use the same names.
+        // The comparison names the operations outside the layers as the prediction does (In and
+        // Out, or None for both). The rest of this report must use the same names.
         report.pseudo_layers = prediction.pseudo_layers;
     }
     Outputs {

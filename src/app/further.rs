@@ -10,8 +10,8 @@ use crate::search::Solver;
 use anyhow::Result;
 use std::fmt::Display;
 
-/// Returns an error if `--micro-batch` or `--amp` gives contradictory settings for its profiles, or
-/// if they name several profiles together with an option that works on one profile only.
+/// Returns an error if `--micro-batch` or `--amp` gives contradictory values for profiles, or if
+/// one of these options names several profiles and another option works only with a single profile.
 pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
@@ -65,8 +65,8 @@ fn check_one<T: PartialEq + Display>(
     }
 }
 
-/// Returns an option that the user gave and that works on one profile only; `None` if there is no
-/// such option.
+/// Returns the first option that the user gave and that works only with a single profile; `None` if
+/// no such option was given.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let Options { tables, saved, .. } = options;
     [

@@ -56,8 +56,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code for an error. The type of the error tells wrong usage and bugs of this
-    /// program from unreadable files.
+    /// Returns the exit code for an error. Wrong usage and bugs of this program have their own
+    /// types of errors; all other errors are about unreadable files.
     fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref() {
             Some(SolveError::Internal(_)) => Self::Internal,

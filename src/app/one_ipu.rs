@@ -92,8 +92,8 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 /// count as used memory. Call this function only if no tile exceeds the limit without gaps. It is
 /// unknown whether the compiler counts gaps.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
-    // The tile that takes the most bytes when gaps are counted: its index and bytes. Of several
-    // such tiles, this is the first.
+    // Index and bytes of the tile that takes the most bytes if gaps between variables count as
+    // used; the first such tile.
     let fullest = model
         .recorded
         .tiles

@@ -63,7 +63,7 @@ pub enum ContextField {
     /// Ids of the contexts of outlined operations: key `outlinedDebugContextIds` in contexts of
     /// `popart`, see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     OutlinedIds,
-    /// Ids of the contexts of the operations that outlined operations replace: key
+    /// Ids of the contexts of the operations that were replaced by outlined operations: key
     /// `replacedDebugContextIds` in contexts of `popart`, see
     /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     ReplacedIds,
@@ -190,7 +190,8 @@ pub struct Draft {
     /// not set yet.
     pub record: ContextRecord,
     bytes: String,
-    /// One entry per kept text: the key of the text, and the range of the text in `bytes`.
+    /// The texts of the context, one entry per text: the key that the text has in the context, and
+    /// the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
     /// Number of keys and values of the context that have an unexpected type: keys that are not
     /// texts, and values of the keys for id, parent, name, layer and category. A negative number, a
@@ -230,9 +231,9 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Stores the text from `start` to the end of `bytes` as the text of `key` in the debug
-    /// context, and replaces an earlier text of the same key. If the new text is not needed
-    /// ([`is_needed`]), removes the new text from `bytes` and keeps the earlier text.
+    /// Makes the text from `start` to the end of `bytes` the text of `key` in the debug context, in
+    /// place of an earlier text of this key. But if the text is not needed ([`is_needed`]), only
+    /// removes it from `bytes`.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);

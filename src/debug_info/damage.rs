@@ -84,8 +84,8 @@ pub enum Damage {
     /// have a wrong type. The number counts the ignored keys, values and names.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// Debug contexts have no name, because the index of the name is beyond the end of the string
-    /// table, although the table is complete. The number counts these contexts.
+    /// Debug contexts have no name: they refer to an entry beyond the end of the string table,
+    /// although the table is complete. The field is the number of these contexts.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
     /// The debug file lacks contexts to which the profile refers. The first number counts the

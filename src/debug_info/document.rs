@@ -211,7 +211,7 @@ impl Texts {
 
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// Returns the text with the index `number`; `None` if there is no such text.
+    /// Returns the text at the index `number` of this list; `None` if the list is shorter.
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;

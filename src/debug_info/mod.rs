@@ -124,8 +124,8 @@ impl DebugInfo {
     /// On a cycle of parents, the chain ends before a context would occur again (docs/model.md,
     /// "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
-        // The first context of the chain that is on a cycle of parents. The chain ends before this
-        // context would occur a second time.
+        // The first context of the chain (a context, its parent, and so on) that is on a cycle of
+        // parents. The chain ends before this context would occur a second time.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {
             let record = self.record(here);

@@ -222,8 +222,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     let mut lengths = vec![UNKNOWN; records.len()];
     // Indices of the contexts on the chain of parents that is being followed, from child to parent.
     let mut way = Vec::new();
-    // In a debug file, parents come after their children. So going backwards, a chain of parents
-    // soon reaches a context whose chain length is already known.
+    // In a debug file, parents come after their children. So if the last context is followed first,
+    // the chain length of a parent is usually known when its children are followed.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -266,8 +266,8 @@ const NOWHERE: u32 = u32::MAX;
 /// In the list of chain lengths, this value stands for a context whose chain of parents was not
 /// followed yet.
 const UNKNOWN: u32 = 0;
-/// In the list of chain lengths, this value stands for a context on the chain of parents that is
-/// being followed, so that a cycle is noticed.
+/// In the list of chain lengths, this value marks the contexts on the chain (a context, its parent,
+/// and so on) that is being followed. A chain that reaches a marked context has a cycle.
 const ON_THE_WAY: u32 = u32::MAX;
 
 /// A reader that counts its bytes, and stores whether the file ended or an error occurred, since

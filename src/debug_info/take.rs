@@ -35,14 +35,14 @@ pub trait Take: Sized {
         Skipped.map(entries)
     }
 
-    /// Receives a negative integer, a float, a boolean or null, which no receiver needs, so the
-    /// value itself is not passed on.
+    /// Receives a negative integer, a float, a boolean or null. The value itself is not passed on,
+    /// since no implementation of this trait needs it.
     fn none(self) {
         self.other();
     }
 
-    /// Is called for a byte string, for an integer of more than 64 bits, and for each value whose
-    /// own method the receiver does not define. The value itself is not passed on.
+    /// Receives a byte string, an integer of more than 64 bits, or a value of any type for which an
+    /// implementation of this trait defines no method. The value itself is not passed on.
     fn other(self) {}
 }
 
@@ -131,8 +131,8 @@ pub fn next_key<'de, A: MapAccess<'de>, K>(
         .map(|()| key))
 }
 
-/// Receives the key of a CBOR map entry. If the key is a text, passes it to `meaning` and stores
-/// the result in `key`; otherwise adds 1 to `no_texts`.
+/// A serde seed that reads one key of a CBOR map. If the key is a text, stores the result of
+/// `meaning` for this text in `key`; otherwise adds 1 to `no_texts`.
 struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,

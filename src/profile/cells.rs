@@ -39,9 +39,9 @@ impl<'r> Cells<'r> {
         self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
-    /// Subtracts the length of `bytes` from the number of bytes that may still be read, and returns
-    /// `bytes`; returns an error if the number is too small. A damaged file in which rows share
-    /// pages could otherwise fill the memory.
+    /// Subtracts the length of `bytes` from the number of bytes that this scan of a table may still
+    /// read, and returns `bytes`. Returns an error if the number is too small: in a damaged file,
+    /// many rows can share the same pages, so that even a small file could fill the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return unusable(format!(

@@ -76,7 +76,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // An executed step may belong to no program, such as an implicit sync.
+    // An executed step, such as an implicit sync, may belong to no program.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| row.position(1, &programs.ids, "programs"))
@@ -182,11 +182,12 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
 /// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
-/// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name two columns: the
-/// key, and the estimates of some formats. From format 3.2 on, the second column of `ids` has the
-/// estimates: a list with one id per IPU. Each id is of a row in `compilation_cycles_by_tile`, and
-/// `slowest` maps the id to the cycles of the slowest tile in that row. In older formats, the
-/// second column of `in_place` has the cycles of each tile.
+/// to the cycles of the slowest tile of all IPUs.
+///
+/// `ids` and `in_place` each name the column of keys and a column of estimates. From format 3.2 on,
+/// an estimate is in `ids`: a list with one id per IPU. `slowest` maps such an id (of a row in
+/// `compilation_cycles_by_tile`) to the cycles of the slowest tile of the IPU. In older formats, an
+/// estimate is in `in_place`: the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -194,8 +195,8 @@ fn estimates_in(
     slowest: &FxHashMap<u64, u64>,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
-    // A table may have two columns of estimates, for old and new formats; the unused column holds
-    // NULL.
+    // A table may have both columns of estimates: the one for older report formats, and the one for
+    // newer ones. The unused column holds NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 pub struct Database {
-    /// The profile on disk, in the state in which it was opened.
+    /// The profile on disk, and the state (size, time, header) that it had when it was opened.
     pub source: ProfileFile,
     /// Open connections to the profile that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
@@ -384,8 +384,8 @@ impl Database {
             &format!(", {rowid}"),
             &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
         );
-        // Each thread takes one range of rows at a time. If a thread took several ranges at once,
-        // other threads would have to wait for its last range.
+        // Each thread takes one range of rows at a time. If it took several, other threads might
+        // have nothing left to do while it still reads the last of them.
         let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)

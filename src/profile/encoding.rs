@@ -16,10 +16,11 @@ use thiserror::Error;
 /// The reason why a blob of a profile cannot be decoded.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum BlobError {
-    /// The blob ends in the middle of a number (varint) or of a run.
+    /// The blob ends in the middle of a number (varint), or has fewer values than a header of its
+    /// run-length list announces.
     #[error("it is cut off in the middle of a value")]
     Truncated,
-    /// A varint, or a sum of differences, does not fit 64 bits.
+    /// A varint does not fit 64 bits, or adding up a list of differences gives such a number.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
     /// The blob has more values than the caller of the decoder allows. The field is this limit.
@@ -84,7 +85,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
 /// A run of a run-length list: a value and how often it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRun {
-    /// Number of equal values in the run; at least 1.
+    /// How often the value is repeated; at least 1.
     pub count: u64,
     /// The value that is repeated `count` times.
     pub value: u64,

@@ -31,8 +31,8 @@ impl Default for Ids {
 /// In an array of row positions by id, the entry for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries per row in an array of row positions by id. For sparser ids, a sorted
-/// list takes less memory than the array.
+/// An array of row positions has one entry for each id up to the highest. It is used if it has at
+/// most this many entries per row; otherwise a sorted list of ids takes less memory.
 const SPARSE: u64 = 4;
 
 impl Ids {

@@ -104,7 +104,8 @@ impl LiveClasses {
         }
     }
 
-    /// Returns the number of equivalence classes of variables.
+    /// Returns the number of equivalence classes. The variables of a class are live at the same
+    /// steps.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }

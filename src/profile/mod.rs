@@ -58,9 +58,9 @@ pub struct Profile {
     pub steps: Vec<Step>,
     /// The steps on which each equivalence class of variables is live.
     pub classes: LiveClasses,
-    /// One entry per equivalence class: the steps at which its variables are not live, if these
-    /// steps are fewer than half of all steps, and none of their programs computes or moves data on
-    /// the IPU. `None` for all other classes.
+    /// One entry per equivalence class of variables: the steps at which the variables are not live.
+    /// `None` if these are at least half of all steps, or if a program of one of these steps
+    /// computes or moves data on the IPU.
     pub(crate) missed_steps: Vec<Option<MissedSteps>>,
     /// All lowered variables, each a piece of memory on one tile.
     pub variables: Variables,
@@ -100,9 +100,9 @@ impl Profile {
     ///
     /// # Errors
     /// [`FileError`](crate::message::FileError) names the table, column and row that could not be
-    /// understood. A profile of several IPUs is refused, unless the IPUs are replicas of one IPU
-    /// each and the file lists the tiles of one replica only (docs/model.md, "The memory of a
-    /// stage").
+    /// understood. A profile of several IPUs is refused, unless each IPU runs a replica of the
+    /// whole model and the file lists the tiles of one replica only (docs/model.md, "The memory of
+    /// a stage").
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }

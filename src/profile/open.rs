@@ -93,10 +93,10 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // Number of checks, one per `OPERATIONS` operations of SQLite, that queries on this
-        // connection may pass before SQLite stops them. It is higher than reading each row of the
-        // file once needs: a row takes at least six bytes and about ten operations. Without the
-        // limit, damaged pages that refer to each other would yield rows endlessly.
+        // After this number of checks (one per `OPERATIONS` operations of SQLite), SQLite stops the
+        // queries of this connection. Reading each row of the file once takes fewer checks, since a
+        // row has at least six bytes and takes about ten operations. Without this limit, damaged
+        // pages that refer to each other would yield rows endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(

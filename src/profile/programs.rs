@@ -437,8 +437,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// Names of the tables of those types of programs that have data about memory, such as the table of
-/// programs that run a compute set.
+/// Names of tables. Each table has the programs of one type, such as the programs that run a
+/// compute set.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -449,11 +449,10 @@ const CALL: &str = "program_type_call";
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Where the profile records the region sets of programs. A region set has the regions of variables
-/// that a program moves, as source or as destination. Each entry has the name of a table, its
-/// columns, and the name of the table with a row for each program of one type. The first column has
-/// the id of such a row, and so stands for a program. Each other column has the id of a region set
-/// of this program.
+/// Columns that refer to region sets. A region set has the regions of variables that a program
+/// moves, as source or as destination. Each entry has a table, its columns, and the table with the
+/// programs of one type. The first column has the id of a program in the latter table. Each other
+/// column has the id of a region set of this program.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),

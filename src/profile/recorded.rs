@@ -23,9 +23,8 @@ pub struct Recorded {
 pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
-    /// Bytes of the category on each tile, including bytes that share their address with other
-    /// variables. These bytes equal the sum of the lowered variables of the category on the tile
-    /// (checked).
+    /// Bytes of the category on each tile, including bytes whose address other variables have too.
+    /// The lowered variables of the category on the tile add up to these bytes (checked).
     pub bytes: TileBytes,
     /// Bytes of the category on each tile that share their address with other variables. Each other
     /// byte of the category has an address that no other variable has (checked on a real profile).

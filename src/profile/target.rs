@@ -13,8 +13,7 @@ use std::path::Path;
 /// Version of the report format of a profile (`version_info`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FormatVersion {
-    /// The first number of the version, such as 3 in 3.8.0; it is 3 since profiles are SQLite
-    /// files.
+    /// The first number of the version, such as 3 in 3.8.0. All versions with SQLite files have 3.
     pub major: u64,
     /// The second number of the version, such as 8 in 3.8.0.
     pub minor: u64,
@@ -192,8 +191,8 @@ impl Target {
     }
 
     /// Returns an error if the target has several IPUs or replicas, which the memory model does not
-    /// cover (docs/model.md, "The memory of a stage"), or sizes of tiles or IPUs that no machine
-    /// has.
+    /// cover (docs/model.md, "The memory of a stage"). Also returns an error if no machine has
+    /// tiles or IPUs of its sizes.
     pub(crate) fn check_single_ipu(&self) -> Result<()> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -253,13 +252,14 @@ pub struct BuildInfo {
 pub struct ChosenOption {
     /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,
-    /// Value of the option, as the text in the profile.
+    /// Value of the option, as Poplar wrote it in the profile.
     pub value: String,
 }
 
 impl BuildInfo {
-    /// Reads the origin of the profile from those tables that the profile has. A table that cannot
-    /// be understood is left out, and a warning is added to `warnings`.
+    /// Reads the origin of the profile: the version of Poplar, time and options of the compilation.
+    /// Tables that the profile lacks are skipped. A table that cannot be understood is skipped too,
+    /// and a warning is added to `warnings`.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
         let machine = database.rows_if_any("target_info", &["type_", "clock_frequency"], |row| {
             Ok((row.text(0)?, row.optional(1)?))

@@ -19,7 +19,7 @@ pub struct TileBytes {
 /// A run of consecutive tiles with the same number, such as bytes of code. The number is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct TileRun {
-    /// The first tile of the run of tiles.
+    /// The first tile of the run (consecutive tiles with the same number).
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
@@ -42,12 +42,12 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores one number for each tile. `runs` are decoded runs with one value for each of `tiles`
-    /// tiles, from tile 0 on.
+    /// Stores one number for each of `tiles` tiles, from tile 0 on. `runs` has these numbers as
+    /// decoded runs (a number and how often it is repeated).
     ///
     /// # Errors
-    /// If a value exceeds 32 bits, or if the number of values is not `tiles`. With `empty`, no
-    /// values at all are also allowed, and mean 0 on all tiles.
+    /// If a number exceeds 32 bits, or if there are not exactly `tiles` numbers. If `empty` is
+    /// true, `runs` may also have no numbers at all, which means 0 on all tiles.
     fn collect(
         runs: impl Iterator<Item = Result<ValueRun, BlobError>>,
         tiles: u32,
@@ -121,22 +121,20 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile, and a number by which the sum of all `parts` changes from the tile
-        // before to this tile. Each run (tiles with equal numbers) of a part has two entries: plus
-        // its number at its first tile, and minus its number at the tile after its last tile. Each
-        // number is multiplied by the factor of its part.
+        // Each entry is a tile, and a number that is added to the sum over all `parts` from this
+        // tile on. Each run (tiles with equal numbers) of a part has two entries: its number times
+        // the factor of the part is added at its first tile, and subtracted after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // The product of the run's number and the part's factor is capped at 2^32. A larger
-                // product makes the sum of a tile exceed 32 bits anyway, and a sum of capped
-                // products always fits 64 bits.
+                // A product above 2^32 makes the sum of its tile exceed 32 bits anyway. So each
+                // product is limited to 2^32, and then no sum exceeds 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // `changes` has the changes of one part after the other, each part in the order of tiles. A
-        // stable sort merges such sorted sequences quickly.
+        // `changes` has the changes by the first part, then by the second, and so on, each in the
+        // order of tiles. A stable sort merges such sorted sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

@@ -52,9 +52,9 @@ impl VariableLists {
             .map(|position| position as u32)
     }
 
-    /// Returns the variables of the compute sets or region sets with the ids `ids`: one list of
-    /// indices into [`Variables`] for each distinct id, ascending by id. Sets without variables are
-    /// left out.
+    /// Returns the variables of each compute set or region set (regions that a program moves) whose
+    /// id is in `ids`, as indices into [`Variables`]. There is one list per distinct id, in
+    /// ascending order of ids. Sets without variables are left out.
     pub(super) fn lists(&self, ids: impl Iterator<Item = u64>) -> impl Iterator<Item = &[u32]> {
         let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
         positions.into_iter().map(|list| self.members(list))
@@ -70,8 +70,8 @@ impl VariableLists {
         &self.members[start as usize..self.lists[position].1 as usize]
     }
 
-    /// Adds the variable `member`, an index into [`Variables`], to the list of the compute set or
-    /// region set with the id `id`.
+    /// Adds the variable `member`, an index into [`Variables`], to the variables of the compute set
+    /// or region set (regions that a program moves) with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.lists.last_mut() {
@@ -81,15 +81,14 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether `member`, an index into [`Variables`], is the variable that was added last,
-    /// and was added to the list of the compute set or region set with the id `id`.
+    /// Returns whether the last call of [`push`](Self::push) had the same arguments.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
     }
 
-    /// Joins `parts`, the lists of variables from each range of rows, and puts the lists into
-    /// ascending order of their ids.
+    /// Joins `parts`, each with the lists from one range of rows, and sorts the lists by the ids of
+    /// their compute sets or region sets.
     fn join(parts: Vec<Self>) -> Self {
         let (mut members, mut lists) = (Vec::new(), Vec::new());
         let mut start = 0;
@@ -150,9 +149,9 @@ pub fn read_regions(
         ends.push(if is_repeated { u32::MAX } else { end });
         Ok(())
     })?;
-    // The variables in the lists are in no order, so loading the bytes of one from `variables` is
-    // slow. In this loop, the processor loads the bytes of many variables at once. It could not do
-    // so between reading two rows.
+    // Each access to `variables.bytes` waits for memory, since the variables in the lists are in no
+    // order. In this loop, which does nothing else, the processor overlaps many such accesses. It
+    // could not do so while rows are read.
     let outside = |(lists, ends): &(VariableLists, Vec<u32>)| -> Vec<u32> {
         let members = lists.members.iter().zip(ends);
         members
@@ -197,8 +196,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // In the list of differences between ids, a run of 0 repeats the id of one variable,
-            // which is added only once for the run.
+            // The blob has the differences between consecutive ids of variables. A run of
+            // differences of 0 repeats the id of one variable, which is added only once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

@@ -189,7 +189,7 @@ impl Variables {
 /// The lowered variables in a range of rows.
 #[derive(Default)]
 struct Part {
-    /// The columns of the variables, without ids and labels.
+    /// The columns of these variables, except ids and labels.
     variables: Variables,
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
@@ -298,9 +298,9 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of labels (names and debug contexts of tensors) of `other`. Returns a list
-    /// that maps the index of each label in `other` to the index in `self` of the label with the
-    /// same key; the index 0 (no label) is mapped to 0.
+    /// Adds the label keys of `other` to these keys. A label has the name and the debug contexts of
+    /// a tensor. Returns a list that maps each label index in `other` to the index in `self` of the
+    /// label with the same key; the index 0 (no label) is mapped to 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);

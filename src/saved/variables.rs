@@ -52,8 +52,8 @@ impl<'de> Deserialize<'de> for VariableGroups {
 /// class and use set, and `tiles` has one entry per tile, with its number of groups and the
 /// blob of its groups. Returns `None` if a blob is malformed or has another number of groups.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // A group of variables takes at least two bytes of a blob. This check bounds the memory that a
-    // hostile file can make the program reserve.
+    // Each group of variables takes at least two bytes of its blob. Refusing higher numbers of
+    // groups bounds the memory that a hostile file can make the program reserve.
     if tiles
         .iter()
         .any(|(count, blob)| *count as usize > blob.len() / 2)

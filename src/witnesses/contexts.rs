@@ -144,7 +144,8 @@ pub struct DebugMatch {
     pub same_names: usize,
     /// Number of distinct ids of debug contexts to which programs and compute sets refer.
     pub all_ids: usize,
-    /// Number of the ids counted in `all_ids` whose debug context is in `debug.cbor`.
+    /// Number of the ids counted in [`all_ids`](Self::all_ids) (programs and compute sets refer to
+    /// them) whose debug context is in `debug.cbor`.
     pub all_found: usize,
     /// Number of the debug contexts counted in `all_found` with an ancestor that the file lacks, or
     /// with an ancestor on a cycle of parents.
@@ -190,13 +191,13 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. The result is
-    /// `false` if at least 8 compute sets can be compared with their contexts, and at least three
-    /// of four have the same name. It is also `false` if fewer than 8 of the contexts to which
-    /// programs refer are found, and not all of them, since a damaged file may have lost contexts.
-    /// Otherwise, the result is `true` if Poplar wrote fewer than three of four found contexts for
-    /// programs or the compilation; if at least 8 compute sets were compared, fewer than nine of
-    /// ten.
+    /// Returns whether the debug contexts belong to another compilation than the profile.
+    ///
+    /// If at least 8 compute sets can be compared by name, and three of four have the name of their
+    /// context, the result is `false`. Otherwise, it is `true` if Poplar wrote too few of the found
+    /// contexts for programs or the compilation: fewer than three of four, or fewer than nine of
+    /// ten if the names were compared. At least 8 contexts of programs, or all of them, must be
+    /// found for this, since a damaged file may have lost contexts.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -22,8 +22,8 @@ pub enum Witness {
     /// recorded total of the tile.
     OneStage,
     /// The recorded total of a tile is at least the bytes that are live at the same time, and at
-    /// most the recorded total with gaps. It is the sum of the tile's memory regions, unless the
-    /// memory of the tile overflowed.
+    /// most the recorded total with gaps. The memory regions of the tile add up to its recorded
+    /// total, unless the memory of the tile overflowed.
     Total,
     /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
@@ -34,10 +34,10 @@ pub enum Witness {
     /// and accounts for nearly all of them. Only exchange and control code, which programs may
     /// share, may have more than the recorded bytes.
     Code,
-    /// In the program tree, each program of a liveness step is a child of the program of the parent
-    /// step (unless that is a Call), and a root of the tree leads to it. Each program has a debug
-    /// context if its compute set has one, and its compute set has as many vertices as the profile
-    /// counts. The check counts the bytes of the programs for which one of these does not hold.
+    /// In the program tree, the program of a liveness step is a child of the parent step's program
+    /// (unless that program is a Call), and is reached from a root. A program has a debug context
+    /// if its compute set has one. A compute set has as many vertices as the profile counts. The
+    /// check counts the bytes of the programs for which one of these does not hold.
     Programs,
     /// Each variable with data of tensors is used by a program, parameters have debug contexts, and
     /// variables contain the regions that exchanges move. The check counts the bytes of the
@@ -53,10 +53,10 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words for the message about a contradiction that this check found. The first
-    /// value has two texts: the words before the recorded number, and the words before the computed
-    /// number. It is `None` for checks of missing data, whose messages have no such numbers. The
-    /// second value names the amount that is 100 % in the message.
+    /// Returns words for the message about a contradiction that this check found. The two texts in
+    /// the first value stand before the recorded and before the computed number; `None` for checks
+    /// of missing data, whose messages have no such numbers. The second value names the amount that
+    /// is 100 % in the message.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -108,17 +108,16 @@ pub struct Contradiction {
     /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
     /// all tiles.
     pub tiles: u32,
-    /// The number that `table` records: rows if `witness` is `rows`, otherwise bytes. If the
-    /// contradiction is that data are missing: the bytes on the tile `tile` that depend on the
-    /// missing data.
+    /// The number that `table` records: rows if the check is `rows`, otherwise bytes. If the
+    /// contradiction is that data are missing, the bytes on the tile `tile` that depend on them.
     pub recorded: u64,
     /// The value that `recorded` should have according to the rest of the profile, in the unit of
     /// `recorded`; 0 if the contradiction is that data are missing.
     pub computed: u64,
     /// The difference of `recorded` and `computed` as a percentage, rounded up, such as `98.3 %`.
-    /// If `witness` is `live-by-steps`, 100 % is the most live bytes at any step. If it is `rows`,
-    /// 100 % is all required rows. If it is `passes`, the value is the percentage of the bytes of
-    /// parameters that is updated. Otherwise, 100 % is the recorded bytes of the fullest tile.
+    /// The check (`witness`) determines what is 100 %: for `live-by-steps`, the most live bytes at
+    /// any step; for `rows`, all required rows; otherwise, the recorded bytes of the fullest tile.
+    /// For `passes`, this is instead the percentage of the bytes of parameters that is updated.
     pub share: String,
     /// Upper bound on the error in the bytes of any tile due to wrong or missing data: bytes that
     /// may be attributed to the wrong layer, or be too many or too few. 0 if all of these bytes are
@@ -132,9 +131,9 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Creates a contradiction: the data of `table` fail the check `witness` of the input files.
-    /// The recorded and the computed number are 0. There is no bound on the bytes that may be
-    /// attributed to the wrong layer, so there can be no verdict whether the model fits.
+    /// Creates the contradiction that the data of `table` fail the check `witness`, with 0 as
+    /// recorded and computed number. Any number of bytes may be attributed to the wrong layer, so
+    /// there can be no verdict whether the model fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -169,9 +168,9 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
-    /// one entry per tile: the bytes that depend on the missing data. The contradiction is about
-    /// the tile with the most such bytes. If these are more than the fullest tile has in
-    /// `recorded`, the contradiction has the bytes of the fullest tile instead.
+    /// one entry per tile: the bytes that depend on the missing data. They are limited to the total
+    /// of the fullest tile in `recorded`. The contradiction names the tile with the most such
+    /// bytes.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -180,8 +179,9 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // Variables that are live at different steps may add up to more bytes than a tile holds at
-        // one step. So the bytes are limited to the total of the fullest tile.
+        // The bytes of a tile may belong to variables that are live at different steps, and then
+        // exceed what any tile holds at one step. So they are limited to the total of the fullest
+        // tile.
         worst(
             witness,
             table,
@@ -208,9 +208,9 @@ impl Contradiction {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about this contradiction. `has_verdict` is whether the report says that
-    /// the model fits or does not fit (the verdict). If so, and if [`refused`](Self::refused) is
-    /// false, the warning says that the contradiction does not change the verdict.
+    /// Returns the warning about this contradiction. If the report has a verdict (whether the model
+    /// fits) and this contradiction does not prevent it ([`refused`](Self::refused)), the warning
+    /// says that the verdict is the same.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -276,10 +276,10 @@ pub fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// Compares the recorded and the computed number of each tile as [`worst`] does, but allows for
-/// harmless differences. `misplaced` gets both numbers of a tile if they differ, and returns the
-/// bytes that may be attributed to the wrong layer for this reason. The contradiction names the
-/// tile with the most such bytes; among equal tiles, the tile with the largest difference.
+/// Returns the contradiction about the worst of the tiles whose recorded and computed numbers
+/// differ. `misplaced` gets both numbers of such a tile, and returns how many bytes may be
+/// attributed to the wrong layer because they differ; 0 if the difference is harmless. The worst
+/// tile has the most such bytes; among equal tiles, the largest difference.
 pub fn worst_of(
     witness: Witness,
     table: &str,

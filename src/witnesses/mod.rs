@@ -93,7 +93,8 @@ fn check_record(
 }
 
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that its
-/// other recorded numbers allow; `None` if all totals are within their ranges.
+/// live bytes, its total with gaps and its memory regions allow; `None` if all totals are within
+/// their ranges.
 fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
     let numbers = tiles.iter().map(|row| {
@@ -101,7 +102,7 @@ fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
         let computed = match row.regions {
-            // The memory regions of a tile that overflowed are not compared with its total: no real
+            // If a tile overflowed, its memory regions are not compared with its total: no real
             // profile shows which region includes the bytes beyond the memory of the tile.
             Some(regions) if of_live == row.total && regions.overflowed == 0 => regions.all,
             _ => of_live,

@@ -5,9 +5,9 @@ use super::contradiction::{Contradiction, Witness, worst_of};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
-/// Returns two kinds of contradictions about programs. A program may lack data: a liveness step
-/// below the step of its parent, a root of the program tree that leads to it, a debug context, or
-/// vertices. Or the code of all programs has another number of bytes than the profile records.
+/// Returns the contradictions about programs: programs with a wrong place in the program tree,
+/// without a debug context or with a wrong number of vertices; missing regions of exchanges; and
+/// code with another number of bytes than the profile records.
 pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
@@ -115,9 +115,8 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the bytes of the vertices of a compute set to `sums`, which has one entry per tile. The
-/// bytes are the recorded bytes or, if none are recorded, the number of vertices times the state of
-/// their type.
+/// Adds the bytes of the vertices of a compute set to `sums`, which has one entry per tile. If the
+/// profile does not record these bytes, each vertex has the bytes of state of its vertex type.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.add_to(sums);
@@ -184,10 +183,9 @@ const CODE_OF_NONE: u64 = 1 << 10;
 /// not record it.
 ///
 /// Programs may not have more code than is recorded, except for exchange and control code, which
-/// programs may share. If more code is recorded, the rest belongs to no program. Every stage gets
-/// such code (how much code the compiler adds to larger models is unknown), so normally 0 bytes of
-/// it count as attributed to the wrong layer. All of it counts if programs and vertex types have
-/// less than half of the recorded code, or if `kind` is vertex state.
+/// programs may share. Recorded code that belongs to no program normally does not count as
+/// attributed to the wrong layer, since every stage gets such code anyway. It counts if programs
+/// and vertex types have less than half of the recorded code, or if `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;

@@ -1,5 +1,5 @@
-//! Checks that lowered variables have the recorded bytes by category, tile and step, that programs
-//! use them, and that they have debug contexts and contain the regions that exchanges move.
+//! Checks the lowered variables: their bytes by category, tile and step are the recorded bytes,
+//! programs use them, and they have debug contexts and contain the regions that exchanges move.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
@@ -49,14 +49,14 @@ pub fn check_variables(
     .collect()
 }
 
-/// Name of the category of lowered variables that hold data of tensors. Some program must use each
-/// of these variables.
+/// Name of the category of lowered variables that hold data of tensors. Each such variable must be
+/// used by at least one program.
 const USER_DATA: &str = "variable";
 
 /// Returns the indices of the variables of category [`USER_DATA`] (data of tensors) that no compute
-/// set or exchange uses; a real profile has no such variables. `has_users` returns whether any
-/// operation uses the variable with a given index: nearly all variables have users and are not
-/// checked further.
+/// set or exchange uses; a real profile has none. `has_users` returns whether any operation uses
+/// the variable with a given index. This is so for nearly all variables, which are not checked
+/// further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables

@@ -13,9 +13,9 @@ use std::path::Path;
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
-/// Options that suggested commands do not repeat, although [`REPEATED`] has the groups that contain
-/// them: `--list-layers`, since it requests a result, and `--solver`, since commands are only
-/// suggested after a search with its default value.
+/// Options that suggested commands do not repeat, although they are in a group that [`REPEATED`]
+/// lists. `--list-layers` requests a result. `--solver` always has its default value when a command
+/// is suggested.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
 /// A parsed command line, which either prints something about the command or reads a profile.

@@ -26,8 +26,9 @@ pub const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu co
 /// results.
 pub const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
-/// Clap id of the group of options that affect only the configurations of `--emit` that name
-/// modules. The id is `on`, followed by the clap id of the option that requests configurations.
+/// Clap id of the group of options that affect only configurations of `--emit`, namely those that
+/// contain names of modules. The id is `on`, followed by the clap id of the option that requests
+/// configurations.
 pub const ON_EMIT: &str = "on emit";
 /// Clap id of the group of options that affect only results that are printed as tables. The id is
 /// `on`, followed by the clap ids of the options that request these results.
@@ -63,14 +64,14 @@ pub struct Effect {
     /// The options of the group, which affect only some results. Each would be ignored unless an
     /// option that requests these results ([`on`](Self::on)) is given too.
     pub options: Vec<String>,
-    /// Options that request results. [`options`](Self::options) affect only these results, so if
-    /// any of `options` is given, at least one option in `on` must be given too.
+    /// Options that request the results which [`options`](Self::options) affect. If any of
+    /// `options` is given, at least one of these must be given too.
     pub on: Vec<&'static str>,
 }
 
 impl Effect {
-    /// Returns an entry for each group of options that affect only some results. `command` must be
-    /// built, so that its groups have their options.
+    /// Returns one entry per group of options that affect only some results. `command` must already
+    /// be built by clap, since building adds the options to the groups.
     pub fn all(command: &Command) -> Vec<Self> {
         GROUPS
             .iter()

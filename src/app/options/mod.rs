@@ -2,12 +2,11 @@
 //! help.
 //!
 //! An option is one field in one of these groups. The comment of the field is the option's text in
-//! `--help`, `short_help` its text in `-h`, and `group` the results that it affects, if it does not
-//! affect all ([`effects`]). What an option changes in a split goes on into a field of a
-//! [`Request`] (`Options::request`). The next step is `src/analysis/request.rs`: when the model is
-//! read, `Level::pipelines` there makes the pipelines to try from the settings of pipelines, such
-//! as `--recompute`, and `Level::question` makes the request of the solver (`SearchRequest`) from
-//! all other options.
+//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `group` names
+//! them ([`effects`]). `Options::request` copies the options that affect a split into a
+//! [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
+//! `Level::pipelines` makes the pipelines to try from the settings of pipelines, such as
+//! `--recompute`, and `Level::question` makes the input of the solver, a `SearchRequest`.
 
 mod command_line;
 mod effects;

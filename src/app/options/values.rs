@@ -72,7 +72,7 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 /// it.
 #[derive(Debug, Clone)]
 pub struct OfProfile<T> {
-    /// Value of the compilation's setting, such as the samples in a micro-batch.
+    /// Value of the setting, such as 4 for a micro-batch of 4 samples.
     pub value: T,
     /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
@@ -134,7 +134,8 @@ pub type OrAuto<T> = Option<T>;
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let values = T::value_variants().iter().filter_map(T::to_possible_value);
-    // The parser has accepted only `auto` and the values of `T`, so an error here means `auto`.
+    // The value is `auto` or the name of a variant of `T`, as checked before. So if it is no
+    // variant, it is `auto`.
     PossibleValuesParser::new([auto].into_iter().chain(values))
         .map(|value| T::from_str(&value, false).ok())
 }

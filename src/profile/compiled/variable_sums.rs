@@ -85,8 +85,9 @@ pub struct VariableSums {
     /// that tile.
     pub tiles: Vec<LiveOnTile>,
     /// One entry per tile: the bytes of its variables at the peak of the tile, for a comparison
-    /// with the recorded total. For tiles other than the fullest tile of each IPU, the bytes of
-    /// not-always-live variables are not computed but taken from the record.
+    /// with the total that the compiler recorded. Only on the fullest tile of each IPU, all
+    /// variables are summed up. On other tiles, the recorded bytes of not-always-live variables are
+    /// used.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables, which show the purposes of variables in a
     /// pipeline.

@@ -82,8 +82,8 @@ fn other_versions_and_other_files_are_named() {
     // A file transfer has converted line ends, as if the saved model were a text.
     let text = with(&good, 5, b"\n\n\n");
     assert_eq!(error(&text), sqlite);
-    // The header of a saved model gives a size that no file has, or sizes too small for header and
-    // checksum.
+    // The header of a saved model gives the size of the file. Here it is a size that no file has,
+    // or one that is too small for header and checksum.
     let huge = with(&good, 12, &u64::MAX.to_le_bytes());
     assert!(error(&huge).starts_with("the file is cut off"));
     for size in 20..28u64 {

@@ -282,8 +282,8 @@ fn parts_that_do_not_fit_the_others_are_named() {
     }
 }
 
-/// Writes a 32-bit and a 64-bit number over each byte, and thus over the length of each list: the
-/// reader must never allocate memory for that many entries.
+/// Replaces each byte of a saved model, and thus the length of each list, by the largest 32-bit and
+/// 64-bit numbers. The reader must never allocate memory for so long a list.
 #[test]
 fn lengths_are_not_believed() {
     let content = postcard::to_stdvec(&full()).unwrap();

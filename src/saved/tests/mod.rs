@@ -31,10 +31,9 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 more groups of variables on the same 4 tiles. Groups on a tile are merged if they
-    // have the same equivalence class and the same use set (the operation groups that use them),
-    // and if their sum fits in 32 bits. No two of these groups are merged, since any two of them
-    // have more than 2^32 bytes.
+    // 600,000 further groups of variables, of which no two are merged. Groups on a tile are merged
+    // if they have the same equivalence class and the same use set (the operation groups that use
+    // them), and if their sum fits in 32 bits. Any two of these groups have more than 2^32 bytes.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
@@ -120,9 +119,9 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
-    // Reads a blob with `count` groups of variables on one tile, as `saved/variables.rs` describes.
-    // In the blob below, the first group has the use (pair of equivalence class and use set) with
-    // the index 1, and the second group has the next use.
+    // Reads `count` groups of variables on one tile from `blob`. A group is two numbers: by how
+    // much the index of its use (an entry of `uses`) exceeds that of the group before, and its
+    // bytes.
     let of = |count: u32, blob: &[u8]| {
         let bytes = postcard::to_stdvec(&(&uses[..], &[(count, blob)][..])).unwrap();
         postcard::from_bytes::<VariableGroups>(&bytes).ok()
