@@ -35,7 +35,7 @@ for profile in "$@"; do
 done
 for ((run = 0; run <= RUNS; run++)); do
     for profile in "$@"; do
-        time=$(timed "target/profiles/$profile/release/popliner" "${RUN[@]}")
+        time=$(timed "target/profiles/$profile/release/popliner" "${RUN[@]}" 2> /dev/null)
         # The first round warms the caches.
         [ "$run" = 0 ] || times[$profile]+="$time"$'\n'
     done

@@ -30,11 +30,11 @@ use std::collections::BTreeMap;
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
-pub(super) const MAX_TRIES: u64 = 60_000;
+pub(super) const MAX_TRIES: u64 = 50_000;
 /// A first search for each number of stages finds a fast split soon. It adds a stage at most
 /// [`MAX_TRIES`] / [`FIRST_SEARCH`] times. Compared with that split, the second search can prove
 /// that more beginnings of splits (their first stages) are too slow.
-const FIRST_SEARCH: u64 = 30;
+const FIRST_SEARCH: u64 = 25;
 /// Maximum number of stages of the splits that the search tries, since there are too many splits
 /// into more stages. If more stages are allowed, the search calls no split the fastest.
 const MAX_STAGES: usize = 64;
