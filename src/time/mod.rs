@@ -263,8 +263,8 @@ impl StageTimes {
         self.clock_hertz
     }
 
-    /// Returns the set of passes that every stage runs for each micro-batch, as a sum of bits: 1
-    /// for the forward pass, and in training 2 for the backward pass.
+    /// Returns the set of passes that every stage runs for each micro-batch, as an index into
+    /// [`Passes::by_set`].
     pub(crate) fn all_passes(&self) -> usize {
         if self.is_training { 3 } else { 1 }
     }

@@ -5,7 +5,7 @@
 //! works on its active passes; the slot ends when the last IPU is done. If a micro-batch enters the
 //! pipeline every e slots, pass k of micro-batch n runs in slot k + n * e.
 
-use super::{Passes, StageTimes};
+use super::{Passes, StageTimes, narrow};
 use crate::memory::Schedule;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -134,6 +134,12 @@ impl Passes {
         let forward = if forward { self.forward } else { 0 };
         let again = self.backward + self.recomputed;
         forward.saturating_add(if backward { again } else { 0 })
+    }
+
+    /// Returns [`Passes::active`] for each set of passes that a stage may run in a slot: no pass,
+    /// the forward pass, the backward pass, and both.
+    pub(crate) fn by_set(self) -> [u64; 4] {
+        std::array::from_fn(|set| narrow(self.active(set & 1 > 0, set & 2 > 0)))
     }
 }
 

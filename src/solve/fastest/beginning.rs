@@ -3,7 +3,7 @@
 
 use super::bounds::{RestActivity, RestBounds};
 use crate::solve::problem::CompiledStage;
-use crate::time::{Passes, SlotKind, Slots, StageTimes, narrow};
+use crate::time::{Passes, SlotKind, Slots, StageTimes};
 use std::collections::BTreeMap;
 
 /// Maximum number of other beginnings of splits with which a beginning is compared, to bound the
@@ -166,18 +166,23 @@ impl Level {
         let slots = Slots::new(times.order(), depth, Some(micro_batches));
         let mut kinds: Vec<(&SlotKind, usize)> = slots.kinds.iter().map(|kind| (kind, 0)).collect();
         let level = |stage| {
-            let term = |&(kind, from): &_| Term::new(kind, from, stage, stages);
+            let own: Vec<Term> = kinds
+                .iter()
+                .map(|&(kind, from)| Term::new(kind, from, stage, stages))
+                .collect();
             let mut counts = BTreeMap::new();
-            for own in &kinds {
-                *counts.entry(term(own)).or_insert(0) += own.0.count;
+            for (term, (kind, _)) in own.iter().zip(&kinds) {
+                *counts.entry(*term).or_insert(0) += kind.count;
             }
             let terms: Vec<(Term, u64)> = counts.into_iter().collect();
             let open = terms.partition_point(|(term, _)| !term.is_closed);
-            kinds.retain_mut(|own| {
-                let term = term(own);
-                own.1 = terms.partition_point(|(other, _)| *other < term);
-                !term.is_closed
-            });
+            let index = |term: &Term| terms.partition_point(|(other, _)| other < term);
+            kinds = own
+                .iter()
+                .zip(&kinds)
+                .filter(|(term, _)| !term.is_closed)
+                .map(|(term, &(kind, _))| (kind, index(term)))
+                .collect();
             Self {
                 stage,
                 slots: slots.count(),
@@ -231,10 +236,8 @@ impl NextStage {
     /// Returns [`NextStage::active`] (cycles in a slot, by set of passes) of a stage with the
     /// cycles `own`. `out` has the cycles of Out on the same IPU (0 if it runs on another one).
     pub fn active(own: Passes, out: Passes) -> [u64; 16] {
-        std::array::from_fn(|passes| {
-            let has = |bit: usize| passes & bit > 0;
-            narrow(own.active(has(1), has(2)) + out.active(has(4), has(8)))
-        })
+        let (own, out) = (own.by_set(), out.by_set());
+        std::array::from_fn(|set| own[set % 4].saturating_add(out[set / 4]))
     }
 
     /// Returns a lower bound on the cycles of a slot of `term` (a group of slots of the step) after

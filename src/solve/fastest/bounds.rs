@@ -3,7 +3,7 @@
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::solve::problem::CompiledStage;
-use crate::time::{SlotKind, narrow};
+use crate::time::SlotKind;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -135,8 +135,7 @@ impl RestBounds {
             else {
                 continue;
             };
-            let first: CyclesByPasses =
-                std::array::from_fn(|passes| narrow(parts.active(passes & 1 > 0, passes & 2 > 0)));
+            let first = parts.by_set();
             let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
             let own = Self { busiest, first };
             found = Some(found.map_or(own, |found| found.min(own)));
