@@ -256,10 +256,11 @@ impl OperationCycles {
             later,
         };
         let (operation, cluster) = by;
-        // If the cycles belong to no operation, `operation` is [`NO_OPERATION`], which is no index
-        // into `by_operation`. The cycles are then added to `unexplained`.
-        let of_operation = self.by_operation.get_mut(operation as usize);
-        of_operation.unwrap_or(&mut self.unexplained).add(added);
+        let sum = match operation {
+            NO_OPERATION => &mut self.unexplained,
+            _ => &mut self.by_operation[operation as usize],
+        };
+        sum.add(added);
         if cluster != NO_CLUSTER {
             self.by_cluster.entry(by).or_default().add(added);
         }

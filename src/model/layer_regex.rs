@@ -86,8 +86,11 @@ pub fn assign(
     let (found, notes): (Vec<Option<CaptureGroups>>, Vec<Note>) =
         operations.iter().map(own_layer).unzip();
     let mut seen = FxHashSet::default();
-    let mut names: Vec<&CaptureGroups> = found.iter().flatten().collect();
-    names.retain(|groups| seen.insert(*groups));
+    let mut names: Vec<&CaptureGroups> = found
+        .iter()
+        .flatten()
+        .filter(|&groups| seen.insert(groups))
+        .collect();
     if let LayerOrder::Natural = options.order {
         names.sort_by(|a, b| {
             alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))

@@ -240,6 +240,13 @@ impl Model {
         sums
     }
 
+    /// Returns one entry per use set (the operations that use a variable): whether an operation of
+    /// the forward pass uses the variable. Copies from and to the host do not count.
+    pub(crate) fn sets_of_forward(&self) -> Vec<bool> {
+        let is_forward = self.groups_with(|operation| operation.pass.is_forward());
+        self.sets_of_any(|group| is_forward[group] && !self.operation_groups[group].only_streams())
+    }
+
     /// Iterates over the use sets of weights (the operation groups that use each weight), each with
     /// the bytes of its weights.
     ///
@@ -255,10 +262,8 @@ impl Model {
         // constants.
         let streams = |group: usize| self.operation_groups[group].only_streams();
         let copies = self.users_by_set(streams);
-        let is_forward =
-            self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
         // The forward pass reads weights, but neither accumulators nor optimizer state.
-        let reads = self.sets_of_any(|group| is_forward[group] && !streams(group));
+        let reads = self.sets_of_forward();
         (0u32..)
             .zip(bytes)
             .map(|(set, bytes)| (set, bytes.parameters))

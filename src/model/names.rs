@@ -190,13 +190,16 @@ impl<'a> Namer<'a> {
         // Returns the first non-empty name in the debug contexts of one software layer, from the
         // context with id `named_by` up to the root. PopXL gives names to contexts, and all other
         // layers have a field for names.
-        let first = |layer, field: Option<ContextField>| {
+        let first = |layer: SoftwareLayer| {
             debug_info
                 .chain(named_by)
                 .filter(|&context| debug_info.layer(context) == layer)
-                .filter_map(|context| match field {
-                    Some(field) => debug_info.text(context, field),
-                    None => Some(debug_info.name(context)),
+                .filter_map(|context| match layer {
+                    SoftwareLayer::Popxl => Some(debug_info.name(context)),
+                    SoftwareLayer::HloInstruction => {
+                        debug_info.text(context, ContextField::HloName)
+                    }
+                    _ => debug_info.text(context, ContextField::OpName),
                 })
                 .find(|name| !name.is_empty())
         };
@@ -207,13 +210,12 @@ impl<'a> Namer<'a> {
                     let opid = debug_info.text(context, ContextField::Opid)?;
                     (op_type(opid) == "Call").then_some("Call")
                 };
-                first(SoftwareLayer::Poptorch, Some(ContextField::OpName))
-                    .or_else(|| first(SoftwareLayer::Onnx, Some(ContextField::OpName)))
-                    .or_else(|| first(SoftwareLayer::Popxl, None))
+                first(SoftwareLayer::Poptorch)
+                    .or_else(|| first(SoftwareLayer::Onnx))
+                    .or_else(|| first(SoftwareLayer::Popxl))
                     .or_else(call)
             }
-            Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, Some(ContextField::OpName)),
-            Some(_) => first(SoftwareLayer::HloInstruction, Some(ContextField::HloName)),
+            Some(layer) => first(layer),
             None => self.poplar_name(named_by, operation),
         }
     }

@@ -73,6 +73,13 @@ pub enum Pass {
     Both,
 }
 
+impl Pass {
+    /// Returns whether an operation of this pass runs in the forward pass.
+    pub(crate) fn is_forward(self) -> bool {
+        matches!(self, Self::Forward | Self::Both)
+    }
+}
+
 impl fmt::Display for Pass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

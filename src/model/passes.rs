@@ -248,14 +248,16 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
             }
         }
     }
-    let needed = |uses: Uses| {
-        let may_be = uses.has_parameter && uses.has_other;
-        may_be.then(|| uses.outliving.max(uses.from_forward))
-    };
-    let needed = found
+    found
         .into_iter()
-        .map(|uses| needed(uses).unwrap_or(u64::MAX));
-    needed.collect()
+        .map(|uses| {
+            if uses.has_parameter && uses.has_other {
+                uses.outliving.max(uses.from_forward)
+            } else {
+                u64::MAX
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

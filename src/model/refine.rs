@@ -86,8 +86,8 @@ const MIN_PARTNERS: usize = 8;
 /// has at least this many compute sets. An operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// What is read to find the partners of variables. A partner is the variable that another one
-/// belongs to: the partner of an optimizer's moment is its weight.
+/// The data from which the partners of variables are found. The partner of an optimizer's moment,
+/// for example, is the weight that the moment belongs to.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],

@@ -10,9 +10,9 @@ use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 
-/// A call path, as an index into [`CallPaths::nodes`]. The call path of a program is the list of
-/// Call programs that lead from the root of the program tree to the program, the outermost Call
-/// first.
+/// A call path, as a number: [`EMPTY_PATH`] (0), or n for entry n - 1 of [`CallPaths::nodes`]. The
+/// call path of a program is the list of Call programs that lead from the root of the program tree
+/// to the program, the outermost Call first.
 pub type Path = u32;
 
 /// The call path (list of Calls) of programs that run outside all Calls.
@@ -304,15 +304,17 @@ impl StepIndex {
                 .count()
         };
         let programs = operation.programs.iter();
-        let steps: Vec<(usize, u32)> = programs
-            .flat_map(|&program| self.of(program))
-            .map(|&step| (shared(step), step))
-            .collect();
-        let longest = steps.iter().map(|&(shared, _)| shared).max()?;
-        let own = steps
-            .iter()
-            .filter(|step| step.0 == longest)
-            .map(|step| step.1);
-        Some((own.clone().min()?, own.max()?))
+        let (mut longest, mut window) = (0, None);
+        for &step in programs.flat_map(|&program| self.of(program)) {
+            let shared = shared(step);
+            if shared > longest {
+                (longest, window) = (shared, None);
+            }
+            if shared == longest {
+                let (first, last) = window.unwrap_or((step, step));
+                window = Some((step.min(first), step.max(last)));
+            }
+        }
+        window
     }
 }

@@ -62,7 +62,7 @@ impl Calls {
             .filter_map(|path| path.elsewhere)
             .map(|owner| (owner.rsplit('.').next().unwrap_or(owner), owner))
             .collect();
-        for path in paths {
+        for (operation, path) in paths.iter().enumerate() {
             let mut called = Vec::with_capacity(path.ends.len());
             for (depth, &end) in (1..).zip(&path.ends) {
                 let begin = path.ends[..depth - 1].last().map_or(0, |&end| end);
@@ -79,7 +79,7 @@ impl Calls {
                 }
                 called.push(number);
             }
-            let before = calls.at(calls.of_operations.len().checked_sub(1));
+            let before = calls.at(operation.checked_sub(1));
             for &module in &called[shared(before, &called)..] {
                 calls.runs[module] += 1;
             }

@@ -118,9 +118,9 @@ impl ModuleLayers {
     /// Returns whether `layers`, such as those of a regex, describe the model as well as its
     /// modules do. This holds under the following conditions:
     /// - The description of `layers` is not longer ([`Description::length`]).
-    /// - The layer with the most operations has no more than the module with the most.
-    /// - The layer with the most bytes has at most 1.5 times as many as the module with the most,
-    ///   or at most 1/[`LARGE`] of all bytes.
+    /// - No layer has more operations than the module with the most operations.
+    /// - No layer has more than 1.5 times the bytes of the module with the most bytes, unless it has
+    ///   at most 1/[`LARGE`] of all bytes.
     /// - Each layer runs only once.
     /// - No module outside all `layers` has the same types of operations as a module inside.
     ///

@@ -3,7 +3,7 @@
 //! parameters tell which modules call an operation.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::{Label, Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
+use crate::model::{Label, Model, NO_NODE, Operation, TensorKind, ascending, crossing};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl<'a> Evidence<'a> {
         let is_forward = |&number: &usize| {
             let operation = &operations[number];
             let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
-            matches!(operation.pass, Pass::Forward | Pass::Both)
+            operation.pass.is_forward()
                 && !(operation.is_backward || operation.is_update || operation.is_tensor)
                 && (is_named || !named && operation.window.is_some())
         };

@@ -127,10 +127,11 @@ impl ForwardModules {
     /// chosen.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
-        let mut runs: Vec<usize> = (0..nodes.len()).collect();
-        runs.retain(|&run| nodes[run].component.is_some() && !nodes[run].children.is_empty());
-        let chosen_runs = runs.iter().filter(|&&run| chosen[run]);
-        let paths: FxHashSet<_> = chosen_runs.map(|&run| self.tree.path(run)).collect();
+        let is_run =
+            |&run: &usize| nodes[run].component.is_some() && !nodes[run].children.is_empty();
+        let runs = (0..nodes.len()).filter(is_run);
+        let chosen_runs = runs.clone().filter(|&run| chosen[run]);
+        let paths: FxHashSet<_> = chosen_runs.map(|run| self.tree.path(run)).collect();
         for run in runs {
             chosen[run] |= paths.contains(self.tree.path(run));
         }

@@ -253,7 +253,7 @@ impl<'a> FoundPlaces<'a> {
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
-        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both) && computes;
+        let is_forward = operation.pass.is_forward() && computes;
         let out = self.layering.names.len() as u32;
         match number {
             _ if !is_forward || self.layering.is_empty() => (NOWHERE, Reason::Touched),

@@ -138,6 +138,9 @@ impl PlaceSets {
         if a == NOWHERE || a == b {
             return b;
         }
+        if a == EVERYWHERE || self.left.is_none() {
+            return EVERYWHERE;
+        }
         if let Some(&known) = self.unions.get(&(a, b)) {
             return known;
         }
@@ -206,9 +209,9 @@ impl PlaceSets {
         // Since the place `to` replaced the place `from`, several sets may list the same places.
         // [`intern`](Self::intern) is to find the first of these sets. So sets are added to the map
         // from last to first, since a later entry of the map replaces an earlier one.
-        let ids = (0..sets.len() as u32).map(PlaceSet).rev();
+        let ids = (0..sets.len() as u32).map(PlaceSet);
         Self {
-            ids: sets.iter().cloned().rev().zip(ids).collect(),
+            ids: sets.iter().cloned().zip(ids).rev().collect(),
             sets,
             unions: FxHashMap::default(),
             left: self.left,

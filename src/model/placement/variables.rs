@@ -229,24 +229,24 @@ fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<Pl
     })
 }
 
-/// Returns the places (In, layers, Out) of each use set (variables that the same operations use):
-/// the union of the places of its operations for which `is_wanted` is true. `is_wanted` is called
-/// with an operation and the reason for its places.
+/// Returns two lists of places (In, layers, Out). The first has the places of each operation group
+/// (operations with one debug context): the union of the places of its operations for which
+/// `is_wanted` is true. The second has the places of each use set (variables that the same
+/// operations use): the union of the places of its groups. `is_wanted` is called with an operation
+/// and the reason for its places.
 pub fn of_users(
     model: &Model,
     operations: &[OperationPlace],
     sets: &mut PlaceSets,
     is_wanted: impl Fn(&Operation, Reason) -> bool,
 ) -> (Vec<PlaceSet>, Vec<PlaceSet>) {
-    let mut of_group = vec![Vec::new(); model.operation_groups.len()];
+    let mut places = vec![Vec::new(); model.operation_groups.len()];
     for (operation, own) in model.operations.iter().zip(operations) {
         if is_wanted(operation, own.reason) {
-            of_group[operation.group as usize].push(own.places);
+            places[operation.group as usize].push(own.places);
         }
     }
-    let of_group: Vec<PlaceSet> = (of_group.into_iter())
-        .map(|all| sets.union_of(all))
-        .collect();
+    let of_group: Vec<_> = places.into_iter().map(|all| sets.union_of(all)).collect();
     let of_set = of_sets(model, &of_group, sets);
     (of_group, of_set)
 }
@@ -305,7 +305,7 @@ impl PassPlaces {
             });
             of_set
         };
-        let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
+        let forward = in_pass(Pass::is_forward);
         let backward = in_pass(|pass| pass != Pass::Forward);
         sets.check()?;
         Ok(Self {
