@@ -63,7 +63,7 @@ pub(super) fn collect(
         .iter()
         .map(|(&key, runs)| (key, vec![&runs[..]]))
         .collect();
-    for &(code, set) in placed.iter().filter(|(_, set)| *set != NOWHERE) {
+    for &(code, set) in placed {
         for (kind, bytes) in by_kind(code, rules) {
             parts
                 .entry((kind, set))
@@ -117,7 +117,7 @@ fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
 
 /// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
 /// group may be divided into clusters of programs that use the same variables; then each cluster
-/// has its own entry.
+/// has its own entry. Code that no position needs is left out.
 pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
@@ -133,6 +133,7 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
             placed.push((&group.code, placement.of_group[number]));
         }
     }
+    placed.retain(|&(_, set)| set != NOWHERE);
     placed
 }
 
@@ -146,7 +147,7 @@ fn vertex_code(
     sets: &mut PlaceSets,
 ) -> FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> {
     let mut by_type: BTreeMap<u32, Vec<(PlaceSet, &[TileRun])>> = BTreeMap::new();
-    for &(code, set) in placed.iter().filter(|(_, set)| *set != NOWHERE) {
+    for &(code, set) in placed {
         for (vertex_type, present) in &code.vertex_types {
             let runs = met(present, tiles);
             if !runs.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::steps::has_step;
 use super::{MemoryModel, StageMemory};
-use crate::model::{EVERYWHERE, Framework, Model, NO_USERS, Pass, TensorKind};
+use crate::model::{EVERYWHERE, Framework, Model, NO_USERS, TensorKind};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -63,20 +63,16 @@ impl<'a> KindRules<'a> {
     /// step after the forward and the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
-        let is_forward =
-            model.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
         let streams = |group: usize| model.operation_groups[group].only_streams();
-        let any = |counts: &dyn Fn(usize) -> bool| {
-            model.sets_of_any(|group| counts(group) && !streams(group))
-        };
         Self {
             model,
             has_labels: model.recording.framework != Framework::Tensorflow
                 && model.has_weight_labels(),
-            forward: any(&|group| is_forward[group]),
-            late: any(&|group| is_update[group] || is_after[group]),
+            forward: model.sets_of_forward(),
+            late: model
+                .sets_of_any(|group| (is_update[group] || is_after[group]) && !streams(group)),
             only_updates: model.sets_of_only(|group| is_update[group] || streams(group)),
         }
     }

@@ -102,12 +102,10 @@ impl<'a> MemoryModel<'a> {
         let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
             return visit((counted, None), self.live_ranges(class));
         };
-        for ((places, with), steps) in parts.filter(|(_, steps)| !steps.is_empty()) {
-            let counted = places.unwrap_or(counted);
-            visit(
-                (counted, with.filter(|_| counted != EVERYWHERE)),
-                Some(steps),
-            );
+        for (condition, steps) in parts {
+            let counted = condition.places.unwrap_or(counted);
+            let with = condition.with.filter(|_| counted != EVERYWHERE);
+            visit((counted, with), Some(steps));
         }
     }
 
@@ -256,7 +254,8 @@ mod tests {
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
             // A tile may list a use (variables with one equivalence class and use set) several
-            // times. `rows` then has the use as many times as the tile that lists it most often.
+            // times. The number of rows of a use is the highest number of times that any of the
+            // neighbouring tiles lists it.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

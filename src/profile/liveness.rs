@@ -32,8 +32,7 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
         Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
-    let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
-    let ids = Ids::of(STEPS, "id", ids.iter().copied())?;
+    let ids = Ids::of(STEPS, "id", rows.iter().map(|&(id, ..)| id))?;
     let steps = rows.into_iter().map(|(id, program, parent)| {
         let index = |parent| {
             let problem = || format!("there is no step {parent}");

@@ -141,9 +141,9 @@ impl Flows {
         start..if is_whole { self.places } else { end }
     }
 
-    /// Returns whether Out runs on the IPU of the stage that runs `places` (In, layers), but as
-    /// another pipeline stage. This is so if Out is on the first IPU, `places` begin with In, and
-    /// further stages follow.
+    /// Returns whether the stage with the places `places` (In, layers) shares its IPU with Out (the
+    /// operations after the last layer), which is then a pipeline stage of its own: Out is on the
+    /// first IPU, and the stage is the first of several.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }

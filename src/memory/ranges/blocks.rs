@@ -71,14 +71,21 @@ struct BlockSums<B, const N: usize> {
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
+    /// Returns the number of sums that [`Blocks::restart`] makes for each lane (tile).
+    pub fn sums(places: usize, layers: usize) -> usize {
+        blocks(places).saturating_mul(layers + 1)
+    }
+
     pub fn restart(&mut self, places: usize, layers: usize) {
-        // A live range of variables may end after the last step at which a peak is possible, so the
-        // list of changes of live bytes needs one more entry for its end.
-        let blocks = places / BLOCK + 1;
+        let blocks = blocks(places);
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
         self.changes.clear();
-        renew(&mut self.sums, blocks * (layers + 1), BlockSums::default());
+        renew(
+            &mut self.sums,
+            Self::sums(places, layers),
+            BlockSums::default(),
+        );
         renew(&mut self.is_stale, layers + 1, false);
         renew(&mut self.live_before, blocks, none);
         renew(&mut self.live_changes, blocks * BLOCK, none);
@@ -211,13 +218,20 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         for layer in everywhere.into_iter().chain(*seen..self.end) {
             let sums = &self.sums[layer * self.blocks + block];
             lanes::add(before, &sums.before);
-            let added = self.changes.get((sums.number as usize).wrapping_sub(1));
-            for (changes, added) in changes.iter_mut().zip(added.into_iter().flatten()) {
-                lanes::add(changes, added);
+            if let Some(number) = sums.number.checked_sub(1) {
+                for (changes, added) in changes.iter_mut().zip(&self.changes[number as usize]) {
+                    lanes::add(changes, added);
+                }
             }
         }
         *seen = self.end;
     }
+}
+
+/// Returns the number of blocks of `places` places (steps at which a peak is possible). A live range
+/// of variables may end after the last place, so there is room for one more place.
+fn blocks(places: usize) -> usize {
+    places / BLOCK + 1
 }
 
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {

@@ -15,9 +15,9 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Maximum number of sums of live bytes that a thread keeps for the tiles that it examines side by
-/// side. If there were more sums, examining each tile by itself would be as fast, because of the
-/// time to read the sums.
+/// Maximum number of changes of live bytes, and also of sums of such changes, that a thread keeps
+/// for all tiles together that it examines side by side. If there were more, examining each tile by
+/// itself would be as fast, because of the time to read them.
 const MAX_CELLS: usize = 1 << 21;
 
 /// The number of ranges of layers with the same start whose peaks are allocated together, as soon
@@ -305,13 +305,15 @@ pub(super) struct Examination<'a, B, const N: usize> {
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
     /// tiles that are examined. As soon as a range fits in no pipeline, longer ranges from the same
-    /// start are skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes on so many
-    /// tiles would take too much memory.
+    /// start are skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes
+    /// on all these tiles would take too much memory.
     pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
-        self.scratch
-            .blocks
-            .restart(self.scratch.variables.places, layers);
+        let places = self.scratch.variables.places;
+        if N > 1 && Blocks::<B, N>::sums(places, layers) > MAX_CELLS / N {
+            return false;
+        }
+        self.scratch.blocks.restart(places, layers);
         for start in 0..layers {
             if !self.begin(start) {
                 return false;

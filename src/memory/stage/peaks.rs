@@ -332,7 +332,7 @@ struct LiveSums {
     highest: Vec<[Highest; PHASES]>,
 }
 
-/// The highest live bytes of a stage on a tile in a phase, such as the backward pass.
+/// The highest live bytes of a stage in a phase, such as the backward pass, by lane (tile).
 #[derive(Clone, Copy)]
 struct Highest {
     bytes: [u64; LANES],

@@ -85,8 +85,8 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-/// Generates random lists of variables. In most lists, the variables have few bytes; in one of five
-/// lists, they have so many that their sum on a tile may exceed 32 bits.
+/// Generates random lists of variables. In one of five lists, the variables are so large that their
+/// sum on a tile may need more than 32 bits.
 fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
     (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {

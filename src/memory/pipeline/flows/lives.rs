@@ -31,18 +31,22 @@ pub(super) struct StageLives {
     /// steps and a condition. The variables are live in a stage at the steps of all parts of the
     /// range whose condition the stage meets. The range is empty if the variables are live as in
     /// the profile. A model can have millions of uses, and many of them share a range.
-    of_uses: Vec<Range<usize>>,
+    of_uses: Vec<Range<u32>>,
     /// Pairs of a condition for stages and a range of indices into `steps`. In stages that meet the
     /// condition, certain variables are live at these entries of `steps`.
-    parts: Vec<(Condition, Range<usize>)>,
+    parts: Vec<(Condition, Range<u32>)>,
     steps: Steps,
 }
 
-/// The condition under which variables are live in a stage at certain liveness steps. The first
-/// entry is a set: the stage must have at least one position (In, a layer or Out) of it; `None`
-/// stands for all stages that have the variables. The second entry is one position that the stage
-/// must also have, or `None`.
-type Condition = (Option<PlaceSet>, Option<u32>);
+/// The condition under which variables are live in a stage at certain liveness steps. By default,
+/// they are live at these steps in all stages that have the variables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// The stage must have at least one position (In, a layer or Out) of this set, if there is one.
+    pub places: Option<PlaceSet>,
+    /// The stage must also have this position (In, a layer or Out), if there is one.
+    pub with: Option<u32>,
+}
 
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
@@ -90,18 +94,21 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the liveness steps at which variables are live in stages, as parts: each
-    /// [`PartOfLife`] has steps, and says to which stages they apply. `number` is the index of the
-    /// variables in [`CountedUses`](crate::memory::uses::CountedUses). Returns `None` if the
-    /// variables are live as in the profile.
+    /// Returns the liveness steps at which variables are live in stages, in parts: a stage has the
+    /// variables at the steps of each part whose [`Condition`] it meets. A part has at least one
+    /// step. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses). Returns `None` if the variables are live
+    /// as in the profile.
     #[inline]
     pub fn lives(&self, number: u32) -> Option<impl Iterator<Item = (Condition, &[(u32, u32)])>> {
         let known = self.lives.as_ref()?;
-        let parts = &known.parts[known.of_uses[number as usize].clone()];
-        let part = |(condition, steps): &(Condition, Range<usize>)| {
-            (*condition, &known.steps[steps.clone()])
-        };
-        (!parts.is_empty()).then(|| parts.iter().map(part))
+        let range = |of: &Range<u32>| of.start as usize..of.end as usize;
+        let parts = &known.parts[range(&known.of_uses[number as usize])];
+        (!parts.is_empty()).then(|| {
+            parts
+                .iter()
+                .map(move |(condition, steps)| (*condition, &known.steps[range(steps)]))
+        })
     }
 }
 
@@ -119,7 +126,7 @@ struct Loading<'l> {
     /// at the same liveness steps. The key is what the result depends on: the equivalence class,
     /// the flow (tensors with the same users), [`Flow::is_layered`] and, for gradients, the step at
     /// which they are added to an accumulator.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), Range<usize>>,
+    known: FxHashMap<(u32, u32, bool, Option<u32>), Range<u32>>,
     found: StageLives,
 }
 
@@ -131,11 +138,7 @@ impl Loading<'_> {
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
-    fn of_use(
-        &mut self,
-        number: u32,
-        variable: &VariableUse,
-    ) -> Result<Range<usize>, TooManyPlaces> {
+    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<Range<u32>, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
             return Ok(0..0);
@@ -158,22 +161,22 @@ impl Loading<'_> {
         };
         let is_recorded = parts
             .iter()
-            .all(|(condition, steps)| *condition == (None, None) && *steps == *recorded);
+            .all(|(condition, steps)| *condition == Condition::default() && *steps == *recorded);
         let StageLives {
             parts: all, steps, ..
         } = &mut self.found;
-        let first = all.len();
+        let first = all.len() as u32;
         if !is_recorded {
             for (condition, own) in parts {
-                let from = steps.len();
+                let from = steps.len() as u32;
                 steps.extend(own);
-                all.push((condition, from..steps.len()));
+                all.push((condition, from..steps.len() as u32));
             }
             if steps.len() > limits::ENTRIES {
                 return Err(TooManyPlaces);
             }
         }
-        let life = first..all.len();
+        let life = first..all.len() as u32;
         if own.is_none() {
             self.known.insert(key, life.clone());
         }
@@ -199,7 +202,7 @@ impl Loading<'_> {
             .filter(|(_, (_, steps))| !steps.is_empty())
             .map(|(places, (with, steps))| {
                 let places = places.map(|places| self.sets.intern(places));
-                ((places, with), steps)
+                (Condition { places, with }, steps)
             })
             .collect()
     }
@@ -235,7 +238,10 @@ impl Loading<'_> {
         by_positions(&always)
             .into_iter()
             .chain(more)
-            .map(|(places, steps)| ((Some(self.sets.intern(&places)), None), steps))
+            .map(|(places, steps)| {
+                let places = Some(self.sets.intern(&places));
+                (Condition { places, with: None }, steps)
+            })
             .collect()
     }
 }

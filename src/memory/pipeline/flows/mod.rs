@@ -313,9 +313,9 @@ impl Accumulator {
     }
 }
 
-/// Returns whether the host sends variables with the use set `set` (the operations that use them)
-/// and the equivalence class `class`. This is so if one of these operations copies data from the
-/// host at the first step at which the variables are live.
+/// Returns whether the host sends the variables with the use set `set` (the operations that use
+/// them) and the equivalence class `class`: whether an operation of the use set copies data from
+/// the host at the first step at which the variables are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
     model
