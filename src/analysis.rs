@@ -26,8 +26,8 @@ pub use request::Request;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
+use crate::message::about;
 pub(crate) use crate::message::{FileWarnings, displayed};
-use crate::message::{Warning, about};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
 use crate::progress::Progress;
@@ -99,7 +99,7 @@ impl Analysis {
         let (read, debug_info) = (read?, debug_info?);
         let lacking = check_debug(&read.programs, Some(&read), &debug_info)
             .with_context(|| displayed(debug))?;
-        let of_debug: Vec<Warning> = debug_info.warning().cloned().into_iter().collect();
+        let of_debug = debug_info.warning().cloned();
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
         let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)
@@ -110,11 +110,9 @@ impl Analysis {
         analysis.warnings.splice(0..0, about(debug, &of_debug));
         // Store the warnings about `debug.cbor` in the model, so that a saved model keeps them.
         analysis.model.warnings.splice(0..0, of_debug);
-        Ok(Self {
-            lookup: Some(lookup).filter(|_| options.names),
-            counts: Some(counts),
-            ..analysis
-        })
+        analysis.lookup = options.names.then_some(lookup);
+        analysis.counts = Some(counts);
+        Ok(analysis)
     }
 
     /// Loads a model that [`Analysis::save`] saved.

@@ -26,9 +26,9 @@ pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
 /// What a message about debug contexts of another compilation tells the user to do.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// What a message tells the user to do if a path does not lead to a profile.
+/// The way out in a message about a file given as a profile that is no `profile.pop`.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// What a message tells the user to do if a path does not lead to a debug file (`debug.cbor`).
+/// The way out in a message about a file given as a debug file that is no `debug.cbor`.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
 /// What a message about a profile that exceeds a bound of [`crate::limits`] tells the user to do.
 /// Such a profile is usually damaged.
@@ -39,7 +39,7 @@ pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
 /// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// What a message tells the user to do if a file should be a report of popliner, but is not.
+/// The way out in a message about a file that is compared with, but is no report of PopLiner.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
 /// The reason why the contents of a file cannot be read or used. The caller adds the name of the

@@ -77,10 +77,10 @@ impl<'s> Answers<'s> {
         claimed(self.fitting(&changed.request)?, changed.change)
     }
 
-    /// Finds the fewest IPUs on which the layers of `answer`, the best split for `request`, fit
-    /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns the
-    /// best split on these IPUs. Returns `None` if they are as many as `answer` uses, or if
-    /// `request` leaves the number of IPUs open.
+    /// Returns the best split on the smallest number of IPUs on which the layers of `answer` fit.
+    /// `answer` is the best split for `request`, and optimizer state stays where `answer` keeps it
+    /// (on the chip, off the chip or sharded). Returns `None` if this number is not smaller than the
+    /// number of IPUs that `answer` uses, or if `request` leaves the number of IPUs open.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -287,8 +287,10 @@ impl<'s> Answers<'s> {
         let mut fastest: Option<Claim<'s>> = None;
         // If a replica does not fit on its IPUs, replicas on fewer IPUs do not fit either.
         for replicas in counts.into_iter().rev() {
-            let changed = request.changed().with_replicas(replicas);
-            let changed = changed.with_state(answer.best.pipeline.state);
+            let changed = request
+                .changed()
+                .with_replicas(replicas)
+                .with_state(answer.best.pipeline.state);
             let Some(claim) = self.answered_if_fitting(changed)? else {
                 break;
             };
@@ -379,8 +381,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the rows of a plan in `pipeline`: for each of `ipus`, numbers of IPUs in ascending
-    /// order, the best split that uses so many IPUs, if any split fits.
+    /// Returns the rows of a plan (`--plan`) for `pipeline`. `ipus` has the numbers of IPUs to try,
+    /// in ascending order. A number of IPUs has a row if the best split on these IPUs fits and uses
+    /// all of them.
     fn rows(
         &self,
         request: &Request,

@@ -53,8 +53,8 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood; the error names the file. Also if so many tables are
-    /// missing that any number of bytes may be wrong, unless `options` allows an incomplete
+    /// If a file cannot be read or understood; the error names the file. Also if tables are missing and
+    /// the bytes that are wrong without them have no bound, unless `options` allows an incomplete
     /// profile.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())

@@ -11,7 +11,7 @@ use crate::wording::join;
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).
-fn line(arguments: &[String]) -> String {
+pub(super) fn line(arguments: &[String]) -> String {
     arguments.iter().fold("popliner".to_owned(), |line, word| {
         line + " " + &shell(word)
     })
@@ -69,7 +69,8 @@ impl Options {
     /// Returns a command line that repeats the user's request with the changes `change`, such as
     /// another number of IPUs.
     pub(super) fn changed_command(&self, change: &[Word]) -> String {
-        let mut arguments = [self.own_arguments(), self.judged.clone()].concat();
+        let mut arguments = self.own_arguments();
+        arguments.extend_from_slice(&self.judged);
         for word in change {
             apply(word, &mut arguments);
         }
@@ -79,8 +80,8 @@ impl Options {
 
     /// Returns the commands to print after a plan (the table of `--plan`), whose recommended split
     /// is `row`. Two commands write the configuration and the HTML page of this split. If all IPUs
-    /// have the same memory limit, a third command makes a plan for twice as many IPUs. `report`
-    /// names the framework, which determines the form of the configuration.
+    /// have the same memory limit, a third command makes a plan for double the number of IPUs.
+    /// `report` names the framework, which determines the form of the configuration.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> String {
         let mut text = configuration_and_page(&row.command, report);
         let most = report

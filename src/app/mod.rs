@@ -72,16 +72,17 @@ impl Exit {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match CommandLine::parse_from(arguments) {
         Ok(line) => execute(line),
-        // An error about the options goes to standard error, the text of `--help` or `--version` to
-        // standard output.
-        Err(error) => {
-            let printed = error.print().and_then(|()| io::stdout().flush());
-            if error.use_stderr() {
-                Ok(Exit::Usage)
-            } else {
-                stdout::unless_closed(printed.map(|()| Exit::Done), Exit::Done)
-                    .map_err(anyhow::Error::from)
-            }
+        // An error about the options, which is printed on standard error.
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            Ok(Exit::Usage)
+        }
+        // The text of `--help` or `--version`, which is printed on standard output.
+        Err(text) => {
+            let printed = text.print().and_then(|()| io::stdout().flush());
+            stdout::unless_closed(printed, ())
+                .map(|()| Exit::Done)
+                .map_err(anyhow::Error::from)
         }
     };
     let exit = done.unwrap_or_else(|error| {

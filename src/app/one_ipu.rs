@@ -3,12 +3,11 @@
 
 use super::{Messages, Options, Run};
 use crate::analysis::{Analysis, Answers, FurtherProfile};
-use crate::message::displayed;
 use crate::model::Model;
 use crate::profile::Outline;
 use crate::report::terminal::Severity;
 use crate::search::free_bytes;
-use crate::witnesses::{are_refused, refuse_close};
+use crate::witnesses::{are_refused, doubts, refuse_close};
 use crate::wording::counted;
 use anyhow::Result;
 use elsa::FrozenVec;
@@ -37,17 +36,15 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     };
     let limit = run.request.limits(model.target.bytes_per_tile)?[0];
     let (tile, bytes) = (stage.max_tile(), stage.max_tile_bytes());
-    let mut doubts = model.contradictions.clone();
-    refuse_close(&mut doubts, [free_bytes(limit, bytes)]);
-    if are_refused(&doubts) {
+    let mut found = model.contradictions.clone();
+    refuse_close(&mut found, [free_bytes(limit, bytes)]);
+    if are_refused(&found) {
         return Ok(false);
     }
     let is_answered = bytes <= limit && run.request.ipus.is_none() && !run.options.wants_report();
     if is_answered {
-        let file = displayed(&run.options.input.profile);
-        for doubt in &doubts {
-            messages.warn(format_args!("{file}: {}", doubt.warning(true)));
-        }
+        let files = analysis.provenance.files.displayed();
+        messages.warn_of_files(&doubts(&found, files, true));
     }
     let work = match model.backward_start {
         Some(_) => "training",

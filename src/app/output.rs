@@ -68,10 +68,12 @@ impl Outputs<'_> {
             self.print_coverage();
         }
         sections.finish()?;
-        Ok(match fits {
-            _ if !self.report.has_verdict() => Exit::Unreadable,
-            true => Exit::Done,
-            false => Exit::DoesNotFit,
+        Ok(if !self.report.has_verdict() {
+            Exit::Unreadable
+        } else if fits {
+            Exit::Done
+        } else {
+            Exit::DoesNotFit
         })
     }
 

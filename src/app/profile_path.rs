@@ -1,8 +1,8 @@
 //! Finds the profile to read. The path that the user gave may lead to a profile, to a report folder
 //! of Poplar, or to a saved model.
 
+use super::commands::line;
 use super::{Messages, Options};
-use crate::escape::shell;
 use crate::message::{FileError, GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;
 use crate::saved::is_saved;
@@ -108,14 +108,14 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.to_path_buf());
     }
+    let folder = options.input.profile.to_string_lossy();
     let lines = several.iter().map(|(path, outline)| {
         let what = outline.as_ref().map_or_else(ToString::to_string, kind);
-        let folder = options.input.profile.to_string_lossy();
-        let words = options.arguments.iter().map(|own| match own {
-            own if *own == folder => format!(" {}", shell(&path.to_string_lossy())),
-            own => format!(" {}", shell(own)),
-        });
-        format!("\n  popliner{}  {what}", words.collect::<String>())
+        let mut arguments = options.arguments.clone();
+        for own in arguments.iter_mut().filter(|own| **own == folder) {
+            *own = path.to_string_lossy().into_owned();
+        }
+        format!("\n  {}  {what}", line(&arguments))
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",

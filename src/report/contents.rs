@@ -11,7 +11,7 @@ use crate::memory::Schedule;
 use crate::message::{FileWarnings, Warning};
 use crate::model::{Framework, PseudoLayers, WeightTie};
 use crate::search::free_bytes;
-use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
+use crate::witnesses::{Contradiction, are_refused, doubts, refuse_close};
 use crate::wording::{Units, displayed};
 use serde::{Deserialize, Serialize};
 
@@ -187,17 +187,8 @@ impl Report {
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
         let has_verdict = of_search || self.fit.is_some();
-        let [profile, debug] = self.provenance.files.displayed();
-        self.contradictions
-            .iter()
-            .map(|found| {
-                let file = match found.witness {
-                    Witness::DebugContexts => &debug,
-                    _ => &profile,
-                };
-                (file.clone(), found.warning(has_verdict))
-            })
-            .collect()
+        let files = self.provenance.files.displayed();
+        doubts(&self.contradictions, files, has_verdict)
     }
 
     /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the

@@ -2,7 +2,7 @@
 //! that may therefore be attributed to the wrong layer. Decides whether it can still be told
 //! whether the model fits (the verdict).
 
-use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
+use crate::message::{DEBUG_AGAIN, FileError, FileWarnings, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
 use crate::wording::{grouped, join, share};
 use serde::{Deserialize, Serialize};
@@ -326,6 +326,26 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
+/// Returns the warnings about `all` contradictions, each with the path of the file that it is about.
+/// `profile` and `debug` are the paths as messages show them, and `has_verdict` is that of
+/// [`Contradiction::warning`].
+pub fn doubts(
+    all: &[Contradiction],
+    [profile, debug]: [String; 2],
+    has_verdict: bool,
+) -> FileWarnings {
+    all.iter()
+        .map(|found| {
+            let file = if found.is_of_debug() {
+                &debug
+            } else {
+                &profile
+            };
+            (file.clone(), found.warning(has_verdict))
+        })
+        .collect()
+}
+
 /// Adds up the bytes that `all` contradictions may attribute to the wrong layer. If this sum could
 /// decide whether a stage fits, marks each contradiction with such bytes as `refused`, which means
 /// that the report has no verdict. `free` has one entry per verdict of the report: the bytes that
@@ -335,12 +355,11 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
         .iter()
         .filter_map(|found| found.bytes)
         .fold(0, u64::saturating_add);
-    if bytes > 0
-        && free.into_iter().any(|free| match u64::try_from(free) {
-            Ok(free) => bytes > free,
-            Err(_) => bytes >= free.unsigned_abs(),
-        })
-    {
+    let is_close = free.into_iter().any(|free| match u64::try_from(free) {
+        Ok(free) => bytes > free,
+        Err(_) => bytes >= free.unsigned_abs(),
+    });
+    if bytes > 0 && is_close {
         all.iter_mut()
             .for_each(|found| found.refused |= found.bytes > Some(0));
     }

@@ -27,7 +27,7 @@ mod variables;
 pub use contexts::DebugMatch;
 pub(crate) use contexts::check_debug;
 pub use contradiction::{Contradiction, Witness, are_refused};
-pub(crate) use contradiction::{check, refuse_close, worst};
+pub(crate) use contradiction::{check, doubts, refuse_close, worst};
 
 use crate::profile::{
     CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, TILES, Target,
@@ -46,7 +46,9 @@ pub fn check_profile(
         programs::check_programs(profile),
         variables::check_variables(profile, has_users),
     ]
-    .concat()
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the contradictions (data that disagree or are missing) within `profile`, which may be of

@@ -16,16 +16,21 @@ pub fn check_variables(
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
     let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
-    let any_lacks = variables.labels.iter().any(|label| label.lacks_contexts);
-    let unlabelled: Vec<u32> = (0..variables.len() as u32)
-        .filter(|own| any_lacks && label(own).lacks_contexts)
-        .collect();
+    // If no label lacks contexts, which is the usual case, no variable needs to be looked at.
+    let unlabelled: Vec<u32> = if variables.labels.iter().any(|label| label.lacks_contexts) {
+        (0..variables.len() as u32)
+            .filter(|own| label(own).lacks_contexts)
+            .collect()
+    } else {
+        Vec::new()
+    };
     let lacking = |table, what, positions: &[u32]| {
-        let mut bytes = vec![0; profile.target.num_tiles as usize];
-        variables.add_to(positions, &mut bytes);
-        let row = format!("{what}: {}", positions.len());
-        (!positions.is_empty())
-            .then(|| Contradiction::lacking(Witness::Variables, table, row, bytes, recorded))
+        (!positions.is_empty()).then(|| {
+            let mut bytes = vec![0; profile.target.num_tiles as usize];
+            variables.add_to(positions, &mut bytes);
+            let row = format!("{what}: {}", positions.len());
+            Contradiction::lacking(Witness::Variables, table, row, bytes, recorded)
+        })
     };
     let (by_category, by_step) =
         rayon::join(|| by_category(variables, recorded), || by_step(profile));

@@ -2,6 +2,7 @@
 
 use super::effects::{ONE_IPU_RESULTS, is_given, words};
 use super::{Generate, NoEffect, Options};
+use crate::app::export::is_standard_output;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
@@ -94,7 +95,8 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    options.exports.export_html.as_deref() != Some(Path::new("-"))
+    let page = options.exports.export_html.as_deref();
+    !page.is_some_and(is_standard_output)
         && !words(ONE_IPU_RESULTS)
             .chain(words("fit compare export_json export_markdown"))
             .any(|id| is_given(matches, id))

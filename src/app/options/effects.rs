@@ -109,7 +109,7 @@ pub struct NoEffect {
 }
 
 impl NoEffect {
-    /// Returns the error about the first option that affects no requested result; `None` if every
+    /// Returns the first option that affects no requested result; `None` if every
     /// option affects a result. `is_plan` tells whether the command prints a plan because no result
     /// was requested.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {

@@ -128,7 +128,7 @@ impl PipelineArgs {
     /// compiled. The first entry is for the argument PROFILE. Empty if the user gave no
     /// proportions.
     pub fn proportions(&self) -> Vec<f64> {
-        let mut all = self.amp.clone();
+        let mut all: Vec<_> = self.amp.iter().collect();
         all.sort_by_key(|own| own.profile.is_some());
         all.into_iter().map(|own| own.value).collect()
     }
