@@ -39,7 +39,7 @@ pub fn operations(
         "Pass" Text (operation.pass.to_string()),
     });
     if is_classic {
-        table.kept(|column, _| !["Counts in", "By", "Pass"].contains(&&*column.name))
+        table.kept(|column, _| !matches!(&*column.name, "Counts in" | "By" | "Pass"))
     } else {
         table
     }

@@ -24,8 +24,9 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // The section with the verdict (whether the model fits) stays out of the Markdown
-            // document, since the heading of the document is the verdict.
+            // Only the verdict (whether the model fits) stays out of the Markdown document, since
+            // the heading of the document is the verdict. The other blocks of its section are
+            // printed.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, line))

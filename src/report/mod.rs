@@ -48,6 +48,7 @@ mod what_if;
 
 pub use crate::escape::printable;
 pub use crate::wording::Units;
+use crate::wording::join;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::*;
 pub use breakdown::*;
@@ -59,7 +60,7 @@ pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
 pub use liveness::*;
 pub use markdown::text as markdown;
-use phrases::{Phrase, Sentence, join, with_commas};
+use phrases::{Phrase, Sentence, with_commas};
 pub use pipeline::*;
 pub use provenance::*;
 pub use recorded::*;

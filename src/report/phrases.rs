@@ -7,8 +7,7 @@
 
 use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
-pub use crate::wording::join;
-use crate::wording::{Units, capital, grouped};
+use crate::wording::{Units, capital, grouped, join};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -106,7 +105,7 @@ pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
 
-pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
+pub fn with_commas(all: impl IntoIterator<Item = impl fmt::Display>) -> String {
     join(all, ", ")
 }
 

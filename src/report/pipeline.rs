@@ -59,20 +59,15 @@ impl PipelineFacts {
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
         let is_sharded = self.state_by_default && own.state.is_sharded();
+        let schedule = format!("--schedule={}", own.schedule);
+        let recompute = format!("--recompute={}", own.recompute);
+        let state = format!("--optimizer-state={}", own.state);
+        let replicas = format!("--replicas={}", own.replicas);
         [
-            (
-                self.schedule_by_default,
-                format!("--schedule={}", own.schedule),
-            ),
-            (
-                self.recompute_by_default,
-                format!("--recompute={}", own.recompute),
-            ),
-            (
-                self.state_by_default,
-                format!("--optimizer-state={}", own.state),
-            ),
-            (is_sharded, format!("--replicas={}", own.replicas)),
+            (self.schedule_by_default, schedule),
+            (self.recompute_by_default, recompute),
+            (self.state_by_default, state),
+            (is_sharded, replicas),
         ]
         .into_iter()
         .filter_map(|(is_chosen, option)| (is_chosen && own.is_on()).then_some(option))

@@ -152,7 +152,8 @@ pub struct SectionData {
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
-    /// Markdown has no such block, since its heading already says whether the model fits.
+    /// Markdown leaves out this block, since its heading already says whether the model fits, but
+    /// prints the other blocks of the section.
     Verdict(Option<bool>, Option<Sentence>),
     /// A sentence on a line of its own, such as an item of a list.
     Line(Sentence),

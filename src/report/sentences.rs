@@ -49,20 +49,19 @@ pub fn verdict(report: &Report) -> String {
 pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
-        Some(false) => format!("{layers} {}", shortfall(report, split)),
-        Some(true) => {
-            let count = split.stages.len() as u64;
-            let fits = format!("{layers} fits on {}", on_ipus(count, split.replicas));
-            match report.framework() {
-                _ if count == 1 => fits + ": a pipeline is not needed",
-                Some(Framework::Poptorch) if !count.is_power_of_two() => {
-                    let use_ipus = count.next_power_of_two() * split.replicas;
-                    format!("{fits}; PopTorch needs a power of 2: use {use_ipus}")
-                }
-                _ => fits,
-            }
+        None => return layers.to_string(),
+        Some(false) => return format!("{layers} {}", shortfall(report, split)),
+        Some(true) => {}
+    }
+    let count = split.stages.len() as u64;
+    let line = format!("{layers} fits on {}", on_ipus(count, split.replicas));
+    match report.framework() {
+        _ if count == 1 => line + ": a pipeline is not needed",
+        Some(Framework::Poptorch) if !count.is_power_of_two() => {
+            let use_ipus = count.next_power_of_two() * split.replicas;
+            format!("{line}; PopTorch needs a power of 2: use {use_ipus}")
         }
-        None => layers.to_string(),
+        _ => line,
     }
 }
 

@@ -226,6 +226,7 @@ impl Stage {
     pub fn update(&self) -> Option<&StageUpdate> {
         self.pipeline.as_ref()?.update.as_ref()
     }
+
     /// Returns the names of the stage's layers, in order, without In and Out.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);

@@ -85,12 +85,15 @@ impl Table {
         match cell {
             Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => Number::from_i128(*number)
-                .map_or_else(|| Value::from(number.to_string()), Value::from),
+            Cell::Number(number) => match Number::from_i128(*number) {
+                Some(number) => Value::from(number),
+                None => Value::from(number.to_string()),
+            },
             Cell::Share(part, whole) => Value::from(*part as f64 / (*whole).max(1) as f64),
-            Cell::Text(text) if column.is_number() => text
-                .parse::<f64>()
-                .map_or_else(|_| Value::from(text.clone()), Value::from),
+            Cell::Text(text) if column.is_number() => match text.parse::<f64>() {
+                Ok(number) => Value::from(number),
+                Err(_) => Value::from(text.clone()),
+            },
             Cell::Layers(layers) => names(layers),
             Cell::Stages(stages) => stages.iter().map(names).collect(),
             cell => Value::from(cell.plain(self.pseudo_layers)),
@@ -105,20 +108,22 @@ impl Table {
             .from_writer(out);
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
             let cells = cells.map(|text| escape::cell(&text).into_bytes());
-            // By the kind of an I/O error, callers recognize a closed pipe. The conversion that the
-            // CSV library offers hides the kind.
-            writer
-                .write_record(cells)
-                .map_err(|error| match error.into_kind() {
-                    csv::ErrorKind::Io(error) => error,
-                    other => io::Error::other(format!("{other:?}")),
-                })
+            writer.write_record(cells).map_err(io_error)
         };
         line(&mut self.columns.iter().map(|column| column.name.to_string()))?;
         for row in &self.rows {
             line(&mut row.cells.iter().map(|cell| cell.plain(self.pseudo_layers)))?;
         }
         writer.flush()
+    }
+}
+
+/// Converts an error of the CSV library to an I/O error. By the kind of an I/O error, callers
+/// recognize a closed pipe; the conversion that the CSV library offers hides the kind.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -37,13 +37,13 @@ impl Peaks {
         if detail < Detail::Full {
             return Self::default();
         }
-        let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
-        let bytes: Vec<u64> = match recorded.len() {
-            0 => (0..model.variables.tiles())
-                .map(|tile| model.variables.on_tile(tile))
-                .map(|variables| variables.map(|own| u64::from(own.bytes)).sum())
+        let variables = &model.variables;
+        let of_tile = |tile| variables.on_tile(tile).map(|own| u64::from(own.bytes));
+        let bytes: Vec<u64> = match &model.recorded.tiles[..] {
+            [] => (0..variables.tiles())
+                .map(|tile| of_tile(tile).sum())
                 .collect(),
-            _ => recorded.collect(),
+            tiles => tiles.iter().map(|tile| tile.total).collect(),
         };
         let tile = first_highest(&bytes).unwrap_or(0);
         let shown = search.iter().map(|search| &search.shown);

@@ -22,14 +22,15 @@ pub struct FormSource<'a> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the split of `report`, which is to be written as configuration; `None` if the report
-    /// has no split. `root` is the name of the model in the user's code.
-    pub fn of(report: &'a Report, root: &'a str, most_stages: Option<usize>) -> Option<Self> {
+    /// Makes the source of a configuration from the split of `report`; `None` if the report has no
+    /// split. The configuration is of this split only. `root` is the name of the model in the
+    /// user's code.
+    pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
         Some(Self {
             report,
             split: report.split.as_ref()?,
             root,
-            most_stages,
+            most_stages: None,
             other: None,
         })
     }

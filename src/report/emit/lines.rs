@@ -3,7 +3,7 @@
 
 use super::FormSource;
 use crate::escape::printable;
-use crate::report::{Split, Stage, join, sentences, with_commas};
+use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
@@ -89,14 +89,17 @@ impl<'a> Lines<'a> {
 
     /// Adds a line of configuration that belongs to every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
-        self.push(text.as_ref());
+        self.all.push(self.line(text.as_ref()));
     }
 
     /// Adds a line of configuration that belongs to every split. [`STAGE`] in `text` stands for the
     /// index of the stage that contains `position`, a position of the layer order (In, a layer or
     /// Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
-        self.push(text.as_ref()).position = Some(position);
+        self.all.push(Line {
+            position: Some(position),
+            ..self.line(text.as_ref())
+        });
     }
 
     /// Adds a line of configuration that belongs only to splits in which a stage other than the
@@ -106,8 +109,11 @@ impl<'a> Lines<'a> {
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
-            let line = self.push(text.as_ref());
-            (line.position, line.begins) = (Some(position), Some(begins));
+            self.all.push(Line {
+                position: Some(position),
+                begins: Some(begins),
+                ..self.line(text.as_ref())
+            });
         }
     }
 
@@ -124,12 +130,16 @@ impl<'a> Lines<'a> {
         for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
             if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
                 let is_part = (first, last) != (*from, *to);
-                self.push(line).stages = is_part.then_some((*from as u32, *to as u32));
+                self.all.push(Line {
+                    stages: is_part.then_some((*from as u32, *to as u32)),
+                    ..self.line(line)
+                });
             }
         }
     }
 
-    fn push(&mut self, text: &str) -> &mut Line {
+    /// Makes a line of configuration that belongs to every split.
+    fn line(&self, text: &str) -> Line {
         let mut text: Vec<String> = text
             .split('\0')
             .map(|piece| match self.mark {
@@ -143,8 +153,7 @@ impl<'a> Lines<'a> {
             .skip(1)
             .step_by(2)
             .any(|slot| ["counts", "numbers", "lists"].contains(&slot.as_str()));
-        let place = self.all.len();
-        self.all.push(Line {
+        Line {
             text,
             note: self.mark == Some(""),
             items: if has_list {
@@ -153,8 +162,7 @@ impl<'a> Lines<'a> {
                 Vec::new()
             },
             ..Line::default()
-        });
-        &mut self.all[place]
+        }
     }
 }
 
@@ -179,8 +187,10 @@ impl Line {
         Some(match slot {
             "stage" => {
                 let position = self.position?;
-                let before = |stage: &&Stage| stage.positions.end <= position;
-                split.stages.iter().take_while(before).count().to_string()
+                split
+                    .stages
+                    .partition_point(|stage| stage.positions.end <= position)
+                    .to_string()
             }
             "stages" => stages.to_string(),
             "last-stage" => stages.saturating_sub(1).to_string(),

@@ -78,7 +78,7 @@ impl EmitForm {
     /// otherwise the parts of BERT, if each stage begins at the beginning of a block (of a
     /// transformer); otherwise scopes.
     pub fn of_report(report: &Report) -> Option<Self> {
-        let source = FormSource::of(report, MODEL, None)?;
+        let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {
             Framework::Poptorch => EmitForm::Poptorch,
             Framework::Popart => EmitForm::Popart,
@@ -131,7 +131,7 @@ pub struct Configuration {
 /// `root` is the name of the model in the user's code. The field [`Configuration::lines`], which is
 /// for HTML pages, stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
-    let Some(source) = FormSource::of(report, root, None) else {
+    let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
     };
     let by_counts = source.split.by_counts.as_ref();
@@ -160,8 +160,13 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
 /// report's layers into at most `most_stages` stages. An HTML page chooses among these lines when
 /// its reader moves cuts. The list is empty if the report has no split.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    FormSource::of(report, MODEL, Some(most_stages))
-        .map_or(Vec::new(), |source| written(form, source))
+    FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
+        let source = FormSource {
+            most_stages: Some(most_stages),
+            ..source
+        };
+        written(form, source)
+    })
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {

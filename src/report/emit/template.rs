@@ -168,7 +168,7 @@ impl FormSource<'_> {
             "proportion" => "the profile's value on each IPU, since the bytes of a stage are of \
                              operations that were compiled with it"
                 .to_string(),
-            "amps" => with_commas(self.amps(stages).iter()),
+            "amps" => with_commas(self.amps(stages)),
             "amps-by-name" => with_commas(
                 (0..)
                     .zip(self.amps(stages))
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn templates_have_only_conditions_and_values_that_there_are() {
         let report = report();
-        let source = FormSource::of(&report, MODEL, None).unwrap();
+        let source = FormSource::of(&report, MODEL).unwrap();
         let forms = EmitForm::value_variants()
             .iter()
             .map(|form| form.template());

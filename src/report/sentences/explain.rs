@@ -255,7 +255,7 @@ fn tied_weight(report: &Report, tied: &WeightTie) -> String {
     let names = Phrase::List(listed(names.map(displayed)));
     let has_in = tied.layers.contains(&None);
     let of = if has_in { "of" } else { "of layers" };
-    let stages = with_commas(tied.stages.iter());
+    let stages = with_commas(&tied.stages);
     let place = match (tied.stages.as_slice(), tied.is_untied) {
         ([], false) => "on one IPU in every split".to_string(),
         ([], true) => "untied".to_string(),

@@ -192,7 +192,13 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| needing(other, if other.fits { "" } else { " it does not fit:" }))
+        .map(|other| {
+            if other.fits {
+                needing(other, "")
+            } else {
+                other_split(other)
+            }
+        })
         .collect()
 }
 
@@ -228,11 +234,12 @@ pub fn with_replicas(report: &Report) -> Option<String> {
 /// Returns the sentence about the best split with changed options: whether the split fits, how many
 /// bytes its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    if alternative.fits {
-        needing(alternative, " it fits:")
+    let verdict = if alternative.fits {
+        " it fits:"
     } else {
-        needing(alternative, " it does not fit:")
-    }
+        " it does not fit:"
+    };
+    needing(alternative, verdict)
 }
 
 /// Returns the sentence about the memory and time of the best split with changed options. The words
