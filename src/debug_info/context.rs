@@ -1,10 +1,12 @@
 //! Reads one debug context. Defines which keys of a context are kept, what each key means in each
 //! software layer, and the form in which contexts are stored.
 
-use super::take::{Skipped, Take, To, next_key};
+use super::cbor::{Items, Left, Unreadable};
+use ciborium_ll::Header;
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
-use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
+use std::io::Read;
 use std::ops::Range;
 
 /// The software layer, such as PopART, that wrote a debug context, from the key `layer` of the
@@ -204,31 +206,86 @@ impl Draft {
     /// that the draft had before.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
-    pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
+    pub fn read(&mut self, items: &mut Items<impl Read>, left: Left) -> Result<(), Unreadable> {
         self.record = ContextRecord::default();
         self.bytes.clear();
         self.texts.clear();
         self.mistyped = 0;
-        self.mistyped += self.read_entries(entries, key)?;
+        self.mistyped += self.read_entries(items, left, key)?;
         Ok(())
     }
 
     /// Reads the entries of a CBOR map and stores their values in the debug context that is being
     /// read. `meaning` returns which value of a debug context a key stands for, or `None` if the
     /// value of the key is to be skipped. Returns the number of keys that are not text strings.
-    fn read_entries<'de, A: MapAccess<'de>>(
+    fn read_entries(
         &mut self,
-        mut entries: A,
+        items: &mut Items<impl Read>,
+        mut left: Left,
         meaning: fn(&str) -> Option<ContextKey>,
-    ) -> Result<usize, A::Error> {
+    ) -> Result<usize, Unreadable> {
         let mut no_texts = 0;
-        while let Some(key) = next_key(&mut entries, meaning, &mut no_texts)? {
+        let mut meaning = |key: Option<&str>| {
+            no_texts += usize::from(key.is_none());
+            key.and_then(meaning)
+        };
+        while let Some(key) = items.next_key(&mut left, &mut meaning)? {
+            let header = items.item()?;
             match key {
-                Some(key) => entries.next_value_seed(To(Value { draft: self, key }))?,
-                None => entries.next_value_seed(To(Skipped))?,
+                Some(key) => self.read_value(items, key, header)?,
+                None => items.skip(header)?,
             }
         }
         Ok(no_texts)
+    }
+
+    /// Reads the value of `key`, which begins with `header`, and stores it in the debug context. A
+    /// negative number, a float, a boolean or null may stand for a missing value.
+    fn read_value(
+        &mut self,
+        items: &mut Items<impl Read>,
+        key: ContextKey,
+        header: Header,
+    ) -> Result<(), Unreadable> {
+        let record = &mut self.record;
+        match (key, header) {
+            (ContextKey::Id, Header::Positive(number)) => record.id = number,
+            (ContextKey::ParentId, Header::Positive(number)) => record.parent = number,
+            (ContextKey::Name, Header::Positive(number)) => {
+                record.name = Some(u32::try_from(number).unwrap_or(u32::MAX));
+            }
+            (ContextKey::Layer, Header::Text(length)) => {
+                let layer: StrDeserializer<'_, ValueError> =
+                    items.text(length)?.into_deserializer();
+                record.layer = SoftwareLayer::deserialize(layer).unwrap_or_default();
+            }
+            (ContextKey::Category, Header::Text(length)) => {
+                record.is_of_programs = matches!(items.text(length)?, "program" | "compilation");
+            }
+            (ContextKey::Text(key), Header::Text(length)) if !key.is_list() => {
+                let start = self.bytes.len();
+                self.bytes.push_str(items.text(length)?);
+                self.store_text_from(key, start);
+            }
+            (ContextKey::Text(key), Header::Array(left)) if key.is_list() => {
+                self.read_list(items, key, left)?;
+            }
+            // The attributes of a context may have keys that are no texts, which are skipped and
+            // are no sign of damage.
+            (ContextKey::Attributes, Header::Map(left)) => {
+                self.read_entries(items, left, attribute)?;
+            }
+            (key, header) => {
+                let may_be_missing = matches!(
+                    header,
+                    Header::Negative(_) | Header::Float(_) | Header::Simple(_)
+                );
+                let may_differ = matches!(key, ContextKey::Attributes | ContextKey::Text(_));
+                self.mistyped += usize::from(!may_be_missing && !may_differ);
+                items.skip(header)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the text from `start` to the end of `bytes` the text of `key` in the debug context, in
@@ -247,19 +304,26 @@ impl Draft {
 
     /// Stores a list of texts, joined by `/`, as the text of `key`. Stores nothing if an item of
     /// the list is not a text.
-    fn read_list<'de, A: SeqAccess<'de>>(
+    fn read_list(
         &mut self,
+        items: &mut Items<impl Read>,
         key: TextKey,
-        mut items: A,
-    ) -> Result<(), A::Error> {
+        mut left: Left,
+    ) -> Result<(), Unreadable> {
         let start = self.bytes.len();
-        let mut joined = JoinedTexts {
-            bytes: &mut self.bytes,
-            separator: "",
-            only_texts: true,
-        };
-        while items.next_element_seed(To(&mut joined))?.is_some() {}
-        if joined.only_texts {
+        let mut only_texts = true;
+        let mut separator = "";
+        while let Some(header) = items.next(&mut left)? {
+            if let Header::Text(length) = header {
+                self.bytes.push_str(separator);
+                self.bytes.push_str(items.text(length)?);
+                separator = "/";
+            } else {
+                only_texts = false;
+                items.skip(header)?;
+            }
+        }
+        if only_texts {
             self.store_text_from(key, start);
         } else {
             self.bytes.truncate(start);
@@ -290,94 +354,5 @@ fn is_needed(key: TextKey, value: &str) -> bool {
         // Most operations have the recompute type `Checkpoint`, so it is not stored.
         ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
-    }
-}
-
-/// Receives the value of one key of a debug context, or of one key of its attributes, and stores
-/// the value in `draft`.
-struct Value<'a> {
-    draft: &'a mut Draft,
-    key: ContextKey,
-}
-
-impl Take for Value<'_> {
-    fn number(self, number: u64) {
-        let record = &mut self.draft.record;
-        match self.key {
-            ContextKey::Id => record.id = number,
-            ContextKey::ParentId => record.parent = number,
-            ContextKey::Name => record.name = Some(u32::try_from(number).unwrap_or(u32::MAX)),
-            _ => self.other(),
-        }
-    }
-
-    fn text(self, text: &str) {
-        let record = &mut self.draft.record;
-        match self.key {
-            ContextKey::Layer => {
-                let layer: StrDeserializer<'_, ValueError> = text.into_deserializer();
-                record.layer = SoftwareLayer::deserialize(layer).unwrap_or_default();
-            }
-            ContextKey::Category => {
-                record.is_of_programs = matches!(text, "program" | "compilation");
-            }
-            ContextKey::Text(key) if !key.is_list() => {
-                let start = self.draft.bytes.len();
-                self.draft.bytes.push_str(text);
-                self.draft.store_text_from(key, start);
-            }
-            _ => self.other(),
-        }
-    }
-
-    fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        match self.key {
-            ContextKey::Text(key) if key.is_list() => self.draft.read_list(key, items),
-            _ => {
-                self.other();
-                Skipped.list(items)
-            }
-        }
-    }
-
-    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
-        match self.key {
-            // The attributes of a context may have keys that are no texts, which are skipped and
-            // are no sign of damage.
-            ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
-            _ => {
-                self.other();
-                Skipped.map(entries)
-            }
-        }
-    }
-
-    fn none(self) {}
-
-    fn other(self) {
-        self.draft.mistyped += usize::from(!matches!(
-            self.key,
-            ContextKey::Attributes | ContextKey::Text(_)
-        ));
-    }
-}
-
-/// Receives the items of a list, and appends each text to `bytes`, with `/` between the texts. An
-/// item that is not a text is not appended, and sets `only_texts` to false.
-struct JoinedTexts<'a> {
-    bytes: &'a mut String,
-    separator: &'static str,
-    only_texts: bool,
-}
-
-impl Take for &mut JoinedTexts<'_> {
-    fn text(self, text: &str) {
-        self.bytes.push_str(self.separator);
-        self.bytes.push_str(text);
-        self.separator = "/";
-    }
-
-    fn other(self) {
-        self.only_texts = false;
     }
 }

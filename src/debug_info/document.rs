@@ -2,13 +2,14 @@
 //! all texts in one allocation.
 
 use super::DebugInfo;
+use super::cbor::{Items, Unreadable};
 use super::context::{ContextRecord, Draft};
 use super::damage::{shape, too_many};
-use super::take::{Skipped, Take, To, next_key};
 use crate::message::{FileError, Result};
+use ciborium_ll::Header;
 use rustc_hash::FxHashMap;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
 use std::mem::replace;
 
 /// The parts of a debug file that were read so far.
@@ -40,48 +41,98 @@ pub struct Collected {
     pub is_complete: bool,
 }
 
-impl<'de> Deserialize<'de> for Collected {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut collected = Self::default();
-        To(&mut collected).deserialize(deserializer)?;
-        Ok(collected)
-    }
-}
-
-/// Receives the top-level map of a debug file. An error within the map ends the reading; everything
-/// before the error is kept, and `is_complete` stays false.
-impl Take for &mut Collected {
-    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
-        self.is_complete = self.read(entries).is_ok();
-        Ok(())
-    }
-}
-
 impl Collected {
-    /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
-    /// keys. Returns an error if the map is malformed, or as soon as a value that cannot be used
-    /// (such as too many contexts) has set `refusal`.
-    fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        let text = |key: &str| Some(key.to_owned());
-        while let Some(key) = next_key(&mut entries, text, &mut 0)? {
+    /// Reads the top-level map of a debug file. An error within the map ends the reading; everything
+    /// before the error is kept, and `is_complete` stays false.
+    pub fn read(reader: impl Read) -> Self {
+        let mut collected = Self::default();
+        collected.is_complete = collected.read_map(&mut Items::new(reader)).is_ok();
+        collected
+    }
+
+    /// Reads the top-level map of a debug file, and skips the values of unknown keys. Returns an
+    /// error if the map is malformed, or as soon as a value that cannot be used (such as too many
+    /// contexts) has set `refusal`.
+    fn read_map(&mut self, items: &mut Items<impl Read>) -> Result<(), Unreadable> {
+        let Header::Map(mut left) = items.item()? else {
+            return Err(Unreadable);
+        };
+        while let Some(key) = items.next_key(&mut left, |key| key.map(str::to_owned))? {
+            let header = items.item()?;
             match key.as_deref() {
                 Some("contexts") => {
                     self.repeated += usize::from(replace(&mut self.saw_contexts, true));
-                    entries.next_value_seed(To(ContextArray(self)))?;
+                    self.read_contexts(items, header)?;
                 }
                 Some("stringTable") => {
                     self.repeated += usize::from(replace(&mut self.saw_table, true));
-                    entries.next_value_seed(To(StringTable(self)))?;
+                    self.read_names(items, header)?;
                 }
                 _ => {
                     self.saw_other_key = true;
-                    entries.next_value_seed(To(Skipped))?;
+                    items.skip(header)?;
                 }
             }
             if self.refusal.is_some() {
-                return Err(A::Error::custom("refused"));
+                return Err(Unreadable);
             }
         }
+        Ok(())
+    }
+
+    /// Reads the array of contexts, and counts entries that are not maps. If the file has a second
+    /// array, its contexts are added to the contexts of the first array, since contexts are
+    /// identified by ids, not by indices. A context that cannot be read to its end is not stored.
+    fn read_contexts(
+        &mut self,
+        items: &mut Items<impl Read>,
+        header: Header,
+    ) -> Result<(), Unreadable> {
+        let Header::Array(mut left) = header else {
+            self.refusal = Some(shape("its `contexts` is not an array"));
+            return Ok(());
+        };
+        self.contexts_complete = false;
+        while self.refusal.is_none()
+            && let Some(header) = items.next(&mut left)?
+        {
+            if let Header::Map(left) = header {
+                self.draft.read(items, left)?;
+                self.refusal = self.push_context().err();
+            } else {
+                self.no_maps += 1;
+                items.skip(header)?;
+            }
+        }
+        self.contexts_complete = true;
+        Ok(())
+    }
+
+    /// Reads the string table, an array of texts. If the file has a second string table, the second
+    /// table replaces the first.
+    fn read_names(
+        &mut self,
+        items: &mut Items<impl Read>,
+        header: Header,
+    ) -> Result<(), Unreadable> {
+        let Header::Array(mut left) = header else {
+            return items.skip(header);
+        };
+        self.info.names = Texts::default();
+        self.table_complete = false;
+        while self.refusal.is_none()
+            && let Some(header) = items.next(&mut left)?
+        {
+            if let Header::Text(length) = header {
+                self.push_name(items.text(length)?);
+            } else {
+                // Later entries keep their indices.
+                self.mistyped += 1;
+                self.push_name("");
+                items.skip(header)?;
+            }
+        }
+        self.table_complete = true;
         Ok(())
     }
 
@@ -121,71 +172,6 @@ impl Collected {
         if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
         }
-    }
-}
-
-/// Receives the array of contexts and stores the contexts. If the file has a second array, its
-/// contexts are added to the contexts of the first array, since contexts are identified by ids, not
-/// by indices.
-struct ContextArray<'a>(&'a mut Collected);
-
-impl Take for ContextArray<'_> {
-    fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.0.contexts_complete = false;
-        while self.0.refusal.is_none()
-            && items.next_element_seed(To(ContextEntry(self.0)))?.is_some()
-        {}
-        self.0.contexts_complete = true;
-        Ok(())
-    }
-
-    fn other(self) {
-        self.0.refusal = Some(shape("its `contexts` is not an array"));
-    }
-}
-
-/// Receives one entry of the array of contexts and stores the context. A context that cannot be
-/// read to its end is not stored. Entries that are not maps are counted.
-struct ContextEntry<'a>(&'a mut Collected);
-
-impl Take for ContextEntry<'_> {
-    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
-        self.0.draft.read(entries)?;
-        self.0.refusal = self.0.push_context().err();
-        Ok(())
-    }
-
-    fn other(self) {
-        self.0.no_maps += 1;
-    }
-}
-
-/// Receives the string table, an array of texts, and stores it. If the file has a second string
-/// table, the second table replaces the first.
-struct StringTable<'a>(&'a mut Collected);
-
-impl Take for StringTable<'_> {
-    fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.0.info.names = Texts::default();
-        self.0.table_complete = false;
-        while self.0.refusal.is_none() && items.next_element_seed(To(Name(self.0)))?.is_some() {}
-        self.0.table_complete = true;
-        Ok(())
-    }
-}
-
-struct Name<'a>(&'a mut Collected);
-
-impl Take for Name<'_> {
-    fn text(self, text: &str) {
-        self.0.push_name(text);
-    }
-
-    /// Stores an empty name for an entry of the string table that is not a text, so that later
-    /// entries keep their indices. The entry counts as a sign of damage.
-    fn other(self) {
-        self.0.mistyped += 1;
-        self.0.push_name("");
     }
 }
 

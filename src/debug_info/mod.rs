@@ -7,11 +7,11 @@
 //! are kept. From a truncated file, everything before the cut is read, and [`DebugInfo::damage`]
 //! reports the cut.
 
+mod cbor;
 mod context;
 mod damage;
 mod document;
 mod reader;
-mod take;
 #[cfg(test)]
 mod tests;
 

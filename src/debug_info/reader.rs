@@ -57,12 +57,7 @@ impl DebugInfo {
             failure: None,
         };
         let mut reader = BufReader::with_capacity(BUFFER, source);
-        let document =
-            ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-        // A CBOR error before the top-level map of the debug file makes `document` an error. An
-        // error within the map only leaves `is_complete` false, so the contexts before the error
-        // are kept.
-        let mut collected: Collected = document.unwrap_or_default();
+        let mut collected = Collected::read(&mut reader);
         if collected.is_complete {
             reader.fill_buf()?;
         }

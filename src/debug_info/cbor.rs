@@ -1,0 +1,199 @@
+//! Reads the items of a CBOR file one after the other, with ciborium's decoder. Tags are ignored.
+
+use crate::limits;
+use ciborium_io::Read as _;
+use ciborium_ll::{Decoder, Header};
+use std::io::{self, Read};
+use std::str::from_utf8;
+
+/// Number of bytes of texts that are decoded at a time.
+const CHUNK: usize = 1 << 12;
+
+/// Number of arrays, maps and tags that may lie inside each other in an item that is skipped. The
+/// whole file, its array of contexts and a context lie around the item.
+const DEPTH: usize = limits::NESTED_ITEMS - 3;
+
+/// Values of [`Header::Simple`] for false, true, null and undefined. No others are defined.
+const SIMPLE: std::ops::RangeInclusive<u8> = 20..=23;
+
+/// The rest of the file cannot be read: the file ends, reading it failed, or it is malformed.
+#[derive(Debug)]
+pub struct Unreadable;
+
+impl From<io::Error> for Unreadable {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+impl From<ciborium_ll::Error<io::Error>> for Unreadable {
+    fn from(_: ciborium_ll::Error<io::Error>) -> Self {
+        Self
+    }
+}
+
+/// Number of items of an array, or of entries of a map, that were not read yet; `None` if an end
+/// marker follows the last.
+pub type Left = Option<usize>;
+
+/// Reads CBOR items. Each is read in two steps: its header says what it is, and the text, array or
+/// map that a header begins must be read or skipped before the next header.
+pub struct Items<R: Read> {
+    decoder: Decoder<R>,
+    chunk: Box<[u8; CHUNK]>,
+    /// The last text that was longer than `chunk`, or in several parts.
+    long: Vec<u8>,
+}
+
+impl<R: Read> Items<R> {
+    pub fn new(reader: R) -> Self {
+        Self {
+            decoder: reader.into(),
+            chunk: Box::new([0; CHUNK]),
+            long: Vec::new(),
+        }
+    }
+
+    /// Returns the header of the next item, or an end marker. This is the only call of the decoder
+    /// for headers, so that the compiler makes one function of both, which takes half of the time.
+    fn header(&mut self) -> Result<Header, Unreadable> {
+        for _ in 0..=DEPTH {
+            match self.decoder.pull()? {
+                Header::Tag(_) => {}
+                Header::Simple(value) if !SIMPLE.contains(&value) => break,
+                header => return Ok(header),
+            }
+        }
+        Err(Unreadable)
+    }
+
+    /// Returns the header of the next item.
+    #[inline]
+    pub fn item(&mut self) -> Result<Header, Unreadable> {
+        match self.header()? {
+            Header::Break => Err(Unreadable),
+            header => Ok(header),
+        }
+    }
+
+    /// Returns the header of the next item of an array, or the next key of a map; `None` at its
+    /// end.
+    #[inline]
+    pub fn next(&mut self, left: &mut Left) -> Result<Option<Header>, Unreadable> {
+        let Some(left) = left else {
+            let header = self.header()?;
+            return Ok((header != Header::Break).then_some(header));
+        };
+        let Some(after) = left.checked_sub(1) else {
+            return Ok(None);
+        };
+        *left = after;
+        self.item().map(Some)
+    }
+
+    /// Reads the next key of a map. Returns `None` at its end, and otherwise what `meaning` returns
+    /// for a key that is a text, or for `None` in place of another. Keys of a map without an end
+    /// marker must be texts or bytes in one part, as in all known files.
+    #[inline]
+    pub fn next_key<K>(
+        &mut self,
+        left: &mut Left,
+        meaning: impl FnOnce(Option<&str>) -> K,
+    ) -> Result<Option<K>, Unreadable> {
+        let has_end = left.is_none();
+        let Some(header) = self.next(left)? else {
+            return Ok(None);
+        };
+        let key = match header {
+            Header::Text(length) if has_end || length.is_some() => Some(self.text(length)?),
+            header if has_end || matches!(header, Header::Bytes(Some(_))) => {
+                self.skip(header)?;
+                None
+            }
+            _ => return Err(Unreadable),
+        };
+        Ok(Some(meaning(key)))
+    }
+
+    /// Returns the text whose header has `length`: its number of bytes, or `None` for a text in
+    /// several parts.
+    #[inline]
+    pub fn text(&mut self, length: Option<usize>) -> Result<&str, Unreadable> {
+        let bytes = if let Some(short @ ..=CHUNK) = length {
+            let bytes = &mut self.chunk[..short];
+            self.decoder.read_exact(bytes)?;
+            bytes
+        } else {
+            self.read_long(Header::Text(length))?;
+            &self.long[..]
+        };
+        from_utf8(bytes).map_err(|_| Unreadable)
+    }
+
+    /// Reads the text or the bytes with the header `whole` into `long`.
+    fn read_long(&mut self, whole: Header) -> Result<(), Unreadable> {
+        self.long.clear();
+        if !matches!(whole, Header::Text(None) | Header::Bytes(None)) {
+            return self.read_part(whole);
+        }
+        loop {
+            match (whole, self.header()?) {
+                (_, Header::Break) => return Ok(()),
+                (Header::Text(_), part @ Header::Text(_))
+                | (Header::Bytes(_), part @ Header::Bytes(_)) => self.read_part(part)?,
+                _ => return Err(Unreadable),
+            }
+        }
+    }
+
+    /// Appends to `long` the text or the bytes with the header `part`. Each part of a text must be
+    /// UTF-8.
+    fn read_part(&mut self, part: Header) -> Result<(), Unreadable> {
+        let (Header::Text(Some(mut left)) | Header::Bytes(Some(mut left))) = part else {
+            return Err(Unreadable);
+        };
+        let start = self.long.len();
+        while left > 0 {
+            let bytes = &mut self.chunk[..left.min(CHUNK)];
+            self.decoder.read_exact(bytes)?;
+            self.long.extend_from_slice(bytes);
+            left -= bytes.len();
+        }
+        let is_text = matches!(part, Header::Text(_));
+        if is_text && from_utf8(&self.long[start..]).is_err() {
+            return Err(Unreadable);
+        }
+        Ok(())
+    }
+
+    /// Reads the item with the header `header` to its end.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or more than [`DEPTH`] items lie inside each other.
+    pub fn skip(&mut self, header: Header) -> Result<(), Unreadable> {
+        self.skip_in(header, DEPTH)
+    }
+
+    fn skip_in(&mut self, header: Header, depth: usize) -> Result<(), Unreadable> {
+        match header {
+            Header::Text(length) => self.text(length).map(drop),
+            Header::Bytes(_) => self.read_long(header),
+            Header::Array(mut left) => {
+                let depth = depth.checked_sub(1).ok_or(Unreadable)?;
+                while let Some(header) = self.next(&mut left)? {
+                    self.skip_in(header, depth)?;
+                }
+                Ok(())
+            }
+            Header::Map(mut left) => {
+                let depth = depth.checked_sub(1).ok_or(Unreadable)?;
+                while self.next_key(&mut left, |_| ())?.is_some() {
+                    let header = self.item()?;
+                    self.skip_in(header, depth)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
