@@ -31,12 +31,11 @@ impl<'r> Cells<'r> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row. Only a scan whose SQL statement selects the rowid after all
-    /// `columns` may call this function, as [`scan_ranges`](super::database::Database::scan_ranges)
-    /// does.
+    /// Returns the rowid of the row, which the scan's SQL statement selects as the result with the
+    /// index `column`, among `columns` or after them.
     #[inline(always)]
-    pub fn rowid(&self) -> Result<i64> {
-        self.row.get(self.columns.len()).map_err(sqlite(self.table))
+    pub fn rowid(&self, column: usize) -> Result<i64> {
+        self.row.get(column).map_err(sqlite(self.table))
     }
 
     /// Subtracts the length of `bytes` from the number of bytes that this scan of a table may still

@@ -264,6 +264,11 @@ impl Database {
 /// limit on the operations of a statement (`SQLITE_LIMIT_VDBE_OP`).
 const LOOKED_UP: usize = 5000;
 
+/// Returns `name` in quotes, as a name in SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Returns the SQL statement that selects `columns` of `table`, and then the expressions in `more`,
 /// from the rows that fulfil `condition`. `NOT INDEXED` keeps SQLite from using an index that
 /// covers these columns, since reading the table in its own order is faster.
@@ -321,15 +326,20 @@ impl Schema {
         Ok(Self(entries))
     }
 
-    /// Returns a name by which SQL can select the rowid of `table`: a name that no column of the
-    /// table has. Returns `None` if columns have all such names, or if the table has no rowids
-    /// (`WITHOUT ROWID`).
-    pub fn rowid(&self, connection: &Connection, table: &str) -> Option<&'static str> {
+    /// Returns a name by which SQL can select the rowid of `table`: the column that holds the rowid
+    /// (`INTEGER PRIMARY KEY`), in quotes, or without one a name that no column of the table has.
+    /// Returns `None` if columns have all such names, or if the table has no rowids (`WITHOUT
+    /// ROWID`).
+    pub fn rowid(&self, connection: &Connection, table: &str) -> Option<String> {
         let columns = &self.0.get(table)?.columns;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
         let name = names.find(|&name| !columns.contains_key(name))?;
-        let sql = format!("SELECT {name} FROM \"{table}\"");
-        connection.prepare(&sql).is_ok().then_some(name)
+        let statement = connection.prepare(&format!("SELECT {name} FROM \"{table}\""));
+        // SQLite gives a selected rowid the name of the column that holds it, or else `rowid`.
+        match statement.ok()?.column_name(0).ok()? {
+            "rowid" => Some(name.to_owned()),
+            column => Some(quoted(column)),
+        }
     }
 }
 
@@ -343,10 +353,22 @@ const LARGE_TABLES: [(&str, u64); 3] = [
     ("compute_sets", 1_000),
 ];
 
-/// Number of ranges of rowids in which a large table is read. Several ranges per thread let a busy
-/// thread read fewer of them. More ranges would waste memory, since the lists of each range have
-/// spare capacity.
-const RANGES: u64 = 16;
+/// Bytes of a row of a large table, with its rowid, at the least; real rows have 30 and more.
+const SHORTEST_ROW: u64 = 16;
+
+/// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
+/// thread reads fewer of them, and no thread waits long for the last one.
+const RANGES: u64 = 64;
+
+/// A statement that reads a large table from a rowid on.
+struct RangeScan {
+    table: &'static str,
+    columns: Columns,
+    /// Selects `columns`, and the rowid at `rowid_column`, from all rows whose rowid is at least
+    /// the parameter of the statement, in ascending order of rowids.
+    sql: String,
+    rowid_column: usize,
+}
 
 struct ScannedRange<T> {
     filled: T,
@@ -360,13 +382,13 @@ struct ScannedRange<T> {
 
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
-    /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
-    /// Returns the collections of all ranges in rowid order.
+    /// collection (`T`) for each range, for about the given number of rows, and `visit` adds each
+    /// row to the collection of its range. Returns the collections of all ranges in rowid order.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
         columns: Columns,
-        init: impl Fn() -> T + Sync,
+        init: impl Fn(usize) -> T + Sync,
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
@@ -374,45 +396,56 @@ impl Database {
             rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
         })?;
         let Some((rowid, bounds)) = rowids else {
-            let mut filled = init();
+            let mut filled = init(0);
             self.rows(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
         };
+        let rowid_column = columns.iter().position(|column| quoted(column) == rowid);
         let sql = select(
             table,
             columns,
-            &format!(", {rowid}"),
+            &rowid_column.map_or(format!(", {rowid}"), |_| String::new()),
             &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
         );
+        let scan = RangeScan {
+            table,
+            columns,
+            sql,
+            rowid_column: rowid_column.unwrap_or(columns.len()),
+        };
+        let ranges = ranges(table, bounds);
+        // Rowids of a damaged file can be far apart, but no row is shorter than this.
+        let rows = bounds
+            .1
+            .abs_diff(bounds.0)
+            .min(self.source.length / SHORTEST_ROW)
+            + 1;
+        let rows = rows.div_ceil(ranges.len() as u64) as usize;
         // Each thread takes one range of rows at a time. If it took several, other threads might
         // have nothing left to do while it still reads the last of them.
-        let parts: Vec<_> = ranges(table, bounds)
+        let parts: Vec<_> = ranges
             .into_par_iter()
             .with_max_len(1)
-            .map(|range| self.scan_range(table, columns, &sql, range, init(), &visit))
+            .map(|range| self.scan_range(&scan, range, init(rows), &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
 
     /// Reads the rows with rowids from `from` to `to` (both inclusive), and the rowid of the first
-    /// row after `to`. `sql` must select `columns` and then the rowid, from all rows whose rowid is
-    /// at least the parameter of the statement, in ascending order. `visit` adds each row of the
-    /// range to `filled`.
+    /// row after `to`. `visit` adds each row of the range to `filled`.
     fn scan_range<T>(
         &self,
-        table: &'static str,
-        columns: Columns,
-        sql: &str,
+        scan: &RangeScan,
         (from, to): (i64, i64),
         mut filled: T,
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
     ) -> Result<ScannedRange<T>> {
         let mut rows = 0;
         let (mut first, mut last, mut next) = (None, None, None);
-        self.query(table, columns, sql, [from], |row| {
-            let rowid = row.rowid()?;
+        self.query(scan.table, scan.columns, &scan.sql, [from], |row| {
+            let rowid = row.rowid(scan.rowid_column)?;
             if last.is_some_and(|last| last >= rowid) {
-                return Err(disordered(table, rowid));
+                return Err(disordered(scan.table, rowid));
             }
             first = first.or(Some(rowid));
             if rowid > to {
@@ -454,7 +487,7 @@ fn rowid_bounds(
     connection: &Connection,
     schema: &Schema,
     table: &str,
-) -> rusqlite::Result<Option<(&'static str, (i64, i64))>> {
+) -> rusqlite::Result<Option<(String, (i64, i64))>> {
     let Some(rowid) = schema.rowid(connection, table) else {
         return Ok(None);
     };
@@ -543,7 +576,7 @@ mod tests {
         let calls = calls.lock().unwrap();
         assert_eq!(calls["table_xinfo"], 22);
         let rowids = ["vars_info", "compute_sets"].map(|table| schema.rowid(&connection, table));
-        assert_eq!(rowids, [None, Some("_rowid_")]);
+        assert_eq!(rowids, [None, Some("_rowid_".to_owned())]);
         assert_eq!(schema.0["t7"].columns.len(), 50);
     }
 
