@@ -19,6 +19,7 @@ use super::{Flow, Flows, Life, PassWindows};
 use crate::limits;
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -48,14 +49,9 @@ pub(crate) struct Condition {
     pub with: Option<u32>,
 }
 
-fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
-    let end = end.unwrap_or(u32::MAX);
-    steps
-        .iter()
-        .map(|&(from, to)| (from, to.min(end)))
-        .filter(|(from, to)| from < to)
-        .collect()
-}
+/// Number of cases whose liveness steps are computed before they are stored, so that few are in
+/// memory twice.
+const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
     /// Computes the liveness steps at which the variables of `model` are live in stages of a
@@ -69,7 +65,7 @@ impl StageLives {
         flows: &Flows,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let mut loading = Loading {
+        let finder = Finder {
             model,
             placement,
             flows,
@@ -79,17 +75,64 @@ impl StageLives {
             } else {
                 Segments::default()
             },
-            sets,
-            known: FxHashMap::default(),
-            found: Self::default(),
         };
-        for (number, variable) in (0u32..).zip(model.variables.uses()) {
-            let parts = loading.of_use(number, variable)?;
-            loading.found.of_uses.push(parts);
+        let of_uses: Vec<Option<Case>> = (0..model.variables.uses().len() as u32)
+            .into_par_iter()
+            .map(|number| finder.case(number))
+            .collect();
+        let mut cases = Vec::new();
+        let mut numbers = FxHashMap::default();
+        let mut number = |case: Case| {
+            *numbers.entry(case).or_insert_with(|| {
+                cases.push(case);
+                cases.len() - 1
+            })
+        };
+        let numbers: Vec<_> = of_uses
+            .into_iter()
+            .map(|case| case.map(&mut number))
+            .collect();
+        let mut found = Self::default();
+        let mut stored = Vec::new();
+        for cases in cases.chunks(CASES_AT_ONCE) {
+            let lives: Vec<_> = cases.par_iter().map(|case| finder.parts(case)).collect();
+            for parts in lives {
+                stored.push(found.store(parts, sets)?);
+            }
         }
-        let found = loading.found;
+        let of_use = |number: Option<usize>| number.map_or(0..0, |number| stored[number].clone());
+        found.of_uses = numbers.into_iter().map(of_use).collect();
         sets.check()?;
         Ok(found)
+    }
+
+    /// Stores the liveness steps of the variables of one case, and returns their entry of
+    /// `of_uses`. New sets of positions (In, layers, Out) are added to `sets`.
+    ///
+    /// # Errors
+    /// If more ranges of steps must be stored than [`limits::ENTRIES`].
+    fn store(
+        &mut self,
+        parts: Vec<Part>,
+        sets: &mut PlaceSets,
+    ) -> Result<Range<u32>, TooManyPlaces> {
+        let first = self.parts.len() as u32;
+        for Part {
+            places,
+            with,
+            steps,
+        } in parts
+        {
+            let places = places.map(|places| sets.intern(&places));
+            let from = self.steps.len() as u32;
+            self.steps.extend(steps);
+            self.parts
+                .push((Condition { places, with }, from..self.steps.len() as u32));
+        }
+        if self.steps.len() > limits::ENTRIES {
+            return Err(TooManyPlaces);
+        }
+        Ok(first..self.parts.len() as u32)
     }
 }
 
@@ -112,117 +155,109 @@ impl Flows {
     }
 }
 
-/// Computes the liveness steps at which variables are live in stages, and stores each distinct
-/// result once, since a model can have millions of groups of variables.
-struct Loading<'l> {
-    model: &'l Model,
-    placement: &'l Placement,
-    flows: &'l Flows,
+/// What decides at which liveness steps the variables of a use (variables with one equivalence
+/// class and use set) are live in stages. A model can have millions of uses with few cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Case {
+    class: u32,
+    /// The number of the variables' flow (tensors with the same users).
+    flow: u32,
+    /// Whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
+    is_layered: bool,
+    /// For gradients, the step at which they are added to an accumulator.
+    end: Option<u32>,
+    /// The number of the use, if positions (In, layers, Out) need its variables at different steps.
+    own: Option<u32>,
+}
+
+/// Liveness steps at which variables are live in the stages that meet a [`Condition`].
+struct Part {
+    /// The positions (In, layers, Out) of [`Condition::places`].
+    places: Option<Box<[u32]>>,
+    with: Option<u32>,
+    steps: Steps,
+}
+
+/// Finds the liveness steps at which variables are live in stages of a pipeline.
+struct Finder<'f> {
+    model: &'f Model,
+    placement: &'f Placement,
+    flows: &'f Flows,
     /// The segments, that is, runs of layers that are recomputed together. There are none unless
     /// the pipeline recomputes layers.
     again: Segments,
-    sets: &'l mut PlaceSets,
-    /// The results of [`Loading::of_use`] for variables that all positions (In, layers, Out) need
-    /// at the same liveness steps. The key is what the result depends on: the equivalence class,
-    /// the flow (tensors with the same users), [`Flow::is_layered`] and, for gradients, the step at
-    /// which they are added to an accumulator.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), Range<u32>>,
-    found: StageLives,
 }
 
-impl Loading<'_> {
-    /// Finds the liveness steps at which `variable`, which stands for all variables with one
-    /// equivalence class and use set, is live in stages. Stores the steps, each with a condition
-    /// for stages, unless they are stored already. Returns the variable's entry of
-    /// [`StageLives::of_uses`].
-    ///
-    /// # Errors
-    /// If more ranges of steps must be stored than [`limits::ENTRIES`].
-    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<Range<u32>, TooManyPlaces> {
-        let flows = self.flows;
-        let Some(flow) = flows.of(number) else {
-            return Ok(0..0);
-        };
-        let own_flow = &flows.list[flow as usize];
-        let recorded = self.model.classes.ranges(variable.class);
-        let end = flows.summed.until(own_flow, variable.set, recorded);
-        let own = flows.own_steps.get(&number);
-        if own.is_none() && end.is_none() && !flows.recomputes_layers() {
-            return Ok(0..0);
-        }
-        let is_layered = own_flow.is_layered(self.placement, variable.set);
-        let key = (variable.class, flow, is_layered, end);
-        if let Some(known) = self.known.get(&key).filter(|_| own.is_none()) {
-            return Ok(known.clone());
-        }
-        let parts = match own {
-            Some(own) => self.of_positions((own_flow, is_layered), own, end),
-            None => self.of_all((own_flow, is_layered), &until(end, recorded)),
-        };
-        let is_recorded = parts
-            .iter()
-            .all(|(condition, steps)| *condition == Condition::default() && *steps == *recorded);
-        let StageLives {
-            parts: all, steps, ..
-        } = &mut self.found;
-        let first = all.len() as u32;
-        if !is_recorded {
-            for (condition, own) in parts {
-                let from = steps.len() as u32;
-                steps.extend(own);
-                all.push((condition, from..steps.len() as u32));
-            }
-            if steps.len() > limits::ENTRIES {
-                return Err(TooManyPlaces);
-            }
-        }
-        let life = first..all.len() as u32;
-        if own.is_none() {
-            self.known.insert(key, life.clone());
-        }
-        Ok(life)
+impl Finder<'_> {
+    /// Returns the case of the variables of the use `number` (variables with one equivalence class
+    /// and use set); `None` if they are live as in the profile.
+    fn case(&self, number: u32) -> Option<Case> {
+        let VariableUse { class, set, .. } = self.model.variables.uses()[number as usize];
+        let flow = self.flows.of(number)?;
+        let own_flow = &self.flows.list[flow as usize];
+        let recorded = self.model.classes.ranges(class);
+        let end = self.flows.summed.until(own_flow, set, recorded);
+        let has_own = self.flows.own_steps.contains_key(&number);
+        (has_own || end.is_some() || self.flows.recomputes_layers()).then(|| Case {
+            class,
+            flow,
+            is_layered: own_flow.is_layered(self.placement, set),
+            end,
+            own: has_own.then_some(number),
+        })
     }
 
-    /// Returns the liveness steps, with conditions, at which variables of `flow` (tensors with the
-    /// same users) are live in stages. All positions (In, layers, Out) must need the variables at
-    /// the same steps, which are `steps` if nothing is recomputed. `is_layered` says whether it is
-    /// known which layer recomputes the variables ([`Flow::is_layered`]).
-    fn of_all(
-        &mut self,
-        (flow, is_layered): (&Flow, bool),
-        steps: &Steps,
-    ) -> Vec<(Condition, Steps)> {
-        let found = self.again.lives(flow, is_layered, steps);
+    /// Returns the liveness steps at which variables of `case` are live in stages; nothing if they
+    /// are live as in the profile.
+    fn parts(&self, case: &Case) -> Vec<Part> {
+        let recorded = self.model.classes.ranges(case.class);
+        let mut parts = match case.own {
+            Some(number) => self.of_positions(case, &self.flows.own_steps[&number]),
+            None => self.of_all(case, recorded),
+        };
+        let is_recorded =
+            |part: &Part| part.places.is_none() && part.with.is_none() && *part.steps == *recorded;
+        if parts.iter().all(is_recorded) {
+            parts.clear();
+        }
+        parts
+    }
+
+    /// Returns the liveness steps at which variables of `case` are live in stages. All positions
+    /// (In, layers, Out) must need the variables at the same steps, which are `recorded` in the
+    /// profile.
+    fn of_all(&self, case: &Case, recorded: &[(u32, u32)]) -> Vec<Part> {
+        let flow = &self.flows.list[case.flow as usize];
+        let found = self
+            .again
+            .lives(flow, case.is_layered, &case.until_end(recorded));
         let others = self.flows.positions_of(found.others);
-        found
-            .everywhere
+        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
+        let beside = found
+            .beside
             .into_iter()
-            .map(|held| (None, held))
-            .chain(found.beside.into_iter().map(|held| (Some(&others), held)))
+            .map(|held| (Some(others.clone()), held));
+        everywhere
+            .chain(beside)
             .filter(|(_, (_, steps))| !steps.is_empty())
-            .map(|(places, (with, steps))| {
-                let places = places.map(|places| self.sets.intern(places));
-                (Condition { places, with }, steps)
+            .map(|(places, (with, steps))| Part {
+                places,
+                with,
+                steps,
             })
             .collect()
     }
 
-    /// Returns the liveness steps, with conditions, at which variables of `flow` (tensors with the
-    /// same users) are live in stages. Positions (In, layers, Out) may need the variables at
-    /// different steps: `own` has the steps of each. Steps from `end` on are dropped. `is_layered`
-    /// says whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
-    fn of_positions(
-        &mut self,
-        (flow, is_layered): (&Flow, bool),
-        own: &[StepsOfPosition],
-        end: Option<u32>,
-    ) -> Vec<(Condition, Steps)> {
+    /// Returns the liveness steps at which variables of `case` are live in stages. Positions (In,
+    /// layers, Out) may need the variables at different steps: `own` has the steps of each.
+    fn of_positions(&self, case: &Case, own: &[StepsOfPosition]) -> Vec<Part> {
+        let flow = &self.flows.list[case.flow as usize];
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (position, steps) in own {
             let needed = self
                 .again
-                .until_rerun(flow, &(*position, until(end, steps)));
-            let found = self.again.lives(flow, is_layered, &needed);
+                .until_rerun(flow, &(*position, case.until_end(steps)));
+            let found = self.again.lives(flow, case.is_layered, &needed);
             let at = |(_, steps): Held| (*position, steps);
             always.extend(found.everywhere.into_iter().map(at));
             more.extend(found.beside.into_iter().map(at));
@@ -238,10 +273,23 @@ impl Loading<'_> {
         by_positions(&always)
             .into_iter()
             .chain(more)
-            .map(|(places, steps)| {
-                let places = Some(self.sets.intern(&places));
-                (Condition { places, with: None }, steps)
+            .map(|(places, steps)| Part {
+                places: Some(places.into()),
+                with: None,
+                steps,
             })
+            .collect()
+    }
+}
+
+impl Case {
+    /// Returns `steps` without those at which the variables are in an accumulator already.
+    fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
+        let end = self.end.unwrap_or(u32::MAX);
+        steps
+            .iter()
+            .map(|&(from, to)| (from, to.min(end)))
+            .filter(|(from, to)| from < to)
             .collect()
     }
 }
