@@ -115,10 +115,15 @@ fn file_of(model: &[u8]) -> Vec<u8> {
 pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     check_header(bytes, bytes.len() as u64)?;
     let (content, stated) = bytes.split_last_chunk().ok_or_else(altered)?;
-    if content.len() < HEADER || checksum(content) != *stated {
+    let model = content.get(HEADER..).ok_or_else(altered)?;
+    let (checksum, decoded) = rayon::join(
+        || checksum(content),
+        || postcard::take_from_bytes::<Model>(model),
+    );
+    if checksum != *stated {
         return Err(altered());
     }
-    let problem = match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
+    let problem = match decoded {
         Ok((model, [])) => match check::all(&model) {
             Ok(()) => return Ok(model),
             Err(problem) => problem,

@@ -40,8 +40,10 @@ use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileSc
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 impl MemoryModel<'_> {
     /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
@@ -116,11 +118,28 @@ impl MemoryModel<'_> {
         let Some(first) = models.clone().next() else {
             return Ok(Vec::new());
         };
-        let order = match tiles {
-            Some(tiles) => tiles.iter().map(|&tile| tile..tile + 1).collect(),
-            None => first.in_groups(),
+        let unclaimed = || Arc::from_iter(pipelines.iter().map(|_| AtomicUsize::new(0)));
+        let order: Vec<_> = match tiles {
+            // With few tiles, all threads examine each of them together.
+            Some(tiles) => tiles
+                .iter()
+                .flat_map(|&tile| {
+                    let threads = rayon::current_num_threads();
+                    let together = if tiles.len() < 2 * threads {
+                        threads
+                    } else {
+                        1
+                    };
+                    iter::repeat_n((tile..tile + 1, unclaimed()), together)
+                })
+                .collect(),
+            None => first
+                .in_groups()
+                .into_iter()
+                .map(|tiles| (tiles, unclaimed()))
+                .collect(),
         };
-        let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let count = order.iter().map(|(tiles, _)| tiles.len()).sum::<usize>();
         let task = progress.begin(name, count as u64);
         // Flows (tensors with the same users) are the same in all pipelines. So they are loaded
         // once, from the first memory model that has flows.
@@ -140,8 +159,8 @@ impl MemoryModel<'_> {
         // layers are high early and light tiles that cannot raise them can be skipped.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
-            |scratches, tiles| {
-                pass.neighbours(tiles.clone(), scratches)?;
+            |scratches, (tiles, claimed)| {
+                pass.neighbours(tiles.clone(), &claimed, scratches)?;
                 task.add(tiles.len() as u64);
                 Ok(())
             },
@@ -223,25 +242,30 @@ struct RangeScratch<B, const N: usize> {
 impl RangePass<'_> {
     /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
     /// tiles, if they are higher. All tiles are examined at once if possible, otherwise one by one.
+    /// `claimed` is that of [`tiles`](Self::tiles).
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
     fn neighbours(
         &self,
         tiles: Range<u32>,
+        claimed: &[AtomicUsize],
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
             // A group of tiles can be too large to be examined side by side, although each tile by
             // itself has few enough variables and bytes.
-            if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
+            if self.tiles(tiles.clone(), claimed, &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
             self.are_apart.store(true, Relaxed);
         }
-        for tile in tiles {
-            if !self.tiles(tile..tile + 1, &mut scratches.single)? {
-                self.tiles(tile..tile + 1, &mut scratches.wide)?;
+        for tile in tiles.clone() {
+            if tiles.len() > 1 {
+                claimed.iter().for_each(|start| start.store(0, Relaxed));
+            }
+            if !self.tiles(tile..tile + 1, claimed, &mut scratches.single)? {
+                self.tiles(tile..tile + 1, claimed, &mut scratches.wide)?;
             }
         }
         Ok(())
@@ -252,11 +276,15 @@ impl RangePass<'_> {
     /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
     /// memory. The caller then tries single tiles or a wider type.
     ///
+    /// `claimed` has one entry per pipeline: the first position from which no thread examines
+    /// ranges on these tiles yet. Threads that examine the same tiles share it.
+    ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
+        claimed: &[AtomicUsize],
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
         scratch.tiles.uses.gather(self.model, tiles.clone());
@@ -288,6 +316,7 @@ impl RangePass<'_> {
                 scratch: on_tiles,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
                 pipelines: paired,
+                claimed: &claimed[first],
             };
             if !examination.run() {
                 return Ok(false);

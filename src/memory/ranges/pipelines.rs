@@ -300,13 +300,16 @@ pub(super) struct Examination<'a, B, const N: usize> {
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     pub pipelines: Vec<InPipeline<'a, N>>,
+    /// The first position from which no thread examines ranges on these tiles yet.
+    pub claimed: &'a AtomicUsize,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
-    /// tiles that are examined. As soon as a range fits in no pipeline, longer ranges from the same
-    /// start are skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes
-    /// on all these tiles would take too much memory.
+    /// tiles that are examined, except the ranges from starts that another thread has claimed. As
+    /// soon as a range fits in no pipeline, longer ranges from the same start are skipped. Returns
+    /// false, and leaves the peaks incomplete, if the sums of live bytes on all these tiles would
+    /// take too much memory.
     pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
         let places = self.scratch.variables.places;
@@ -314,11 +317,19 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             return false;
         }
         self.scratch.blocks.restart(places, layers);
+        let claim = || self.claimed.fetch_add(1, Relaxed);
+        let mut own = claim();
         for start in 0..layers {
+            if own >= layers {
+                break;
+            }
             if !self.begin(start) {
                 return false;
             }
-            self.ranges_from(start);
+            if start == own {
+                self.ranges_from(start);
+                own = claim();
+            }
         }
         true
     }
