@@ -85,7 +85,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer that the row has in `column`. NULL or an integer outside 32 bits is an
     /// error.
-    #[inline]
+    #[inline(always)]
     pub fn small(&self, column: usize) -> Result<u32> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
@@ -93,7 +93,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the tile index that the row has in `column`. An index that is not below the number
     /// of tiles is an error.
-    #[inline]
+    #[inline(always)]
     pub fn tile(&self, column: usize) -> Result<u32> {
         let tile = self.unsigned(column)?;
         if tile >= u64::from(self.tiles) {
@@ -105,7 +105,7 @@ impl<'r> Cells<'r> {
     /// Returns the position of the row of `table` whose id is in the cell in `column`. `ids` is the
     /// index of `table`, which maps ids to positions. If `table` has no row with this id, the error
     /// names the cell.
-    #[inline]
+    #[inline(always)]
     pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
         let id = self.unsigned(column)?;
         ids.position(id)
@@ -164,6 +164,7 @@ impl<'r> Cells<'r> {
     /// Returns an error about the row's cell in `column`. `problem` is a clause that describes the
     /// problem. The error names the table, the column, and the row's value in the first column that
     /// is read.
+    #[cold]
     pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
