@@ -6,12 +6,11 @@ mod tables;
 mod tests;
 
 use super::{LayerMemory, Report, VERSION};
-use crate::message::{GIVE_REPORT, Warning};
+use crate::message::{FileError, GIVE_REPORT, Warning, unusable};
 use crate::model::PseudoLayers;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;
-use thiserror::Error;
 
 /// The comparison of a report with an earlier report on the same model.
 #[derive(Debug)]
@@ -133,34 +132,11 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
         .collect()
 }
 
-/// The reason why a file cannot be read as a report for a comparison.
-#[derive(Debug, Error)]
-pub enum CompareError {
-    /// The file that should be a report is not JSON.
-    #[error("it is not JSON: {0}; {GIVE_REPORT}")]
-    NotJson(serde_json::Error),
-    /// The file is JSON, but not a report: its field `format` has another value, which the error
-    /// contains.
-    #[error("its format is {0} instead of \"popliner-report\"; {GIVE_REPORT}")]
-    OtherFormat(String),
-    /// The file is a report of a version that this program does not read. The error contains the
-    /// version.
-    #[error(
-        "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
-         again with --export-json of this popliner"
-    )]
-    OtherVersion(String),
-    /// The file is a report of the right version, but a field is missing or has a wrong type.
-    #[error("it is a report of version {VERSION}, but not a complete one: {0}; {GIVE_REPORT}")]
-    Damaged(serde_json::Error),
-}
-
 /// The two fields by which [`read`] recognizes a report. They are in reports of every version.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Head {
-    #[serde(default)]
     format: Value,
-    #[serde(default)]
     version: Value,
 }
 
@@ -168,21 +144,32 @@ struct Head {
 /// an error names the cause.
 ///
 /// # Errors
-/// [`CompareError`] for any input that is not a complete report of this [`VERSION`].
-pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-        Category::Data => CompareError::OtherFormat("missing".into()),
-        _ => CompareError::NotJson(error),
+/// For any input that is not a complete report of this [`VERSION`].
+pub fn read(bytes: &[u8]) -> Result<Report, FileError> {
+    let head: Head = serde_json::from_slice(bytes).or_else(|error| match error.classify() {
+        Category::Data => Ok(Head::default()),
+        _ => unusable(format!("it is not JSON: {error}; {GIVE_REPORT}")),
     })?;
     if head.format != "popliner-report" {
-        return Err(CompareError::OtherFormat(excerpt(&head.format)));
+        return unusable(format!(
+            "its format is {} instead of \"popliner-report\"; {GIVE_REPORT}",
+            excerpt(&head.format)
+        ));
     }
     if head.version != VERSION {
-        return Err(CompareError::OtherVersion(excerpt(&head.version)));
+        return unusable(format!(
+            "it is a report of version {}, and this popliner reads version {VERSION}; write it \
+             again with --export-json of this popliner",
+            excerpt(&head.version)
+        ));
     }
     // The text is parsed again, now as a whole report: an error of parsing text has a line number,
     // which an error of converting a parsed JSON value lacks.
-    serde_json::from_slice(bytes).map_err(CompareError::Damaged)
+    serde_json::from_slice(bytes).or_else(|error| {
+        unusable(format!(
+            "it is a report of version {VERSION}, but not a complete one: {error}; {GIVE_REPORT}"
+        ))
+    })
 }
 
 /// Upper bound on the characters of a JSON value that an error quotes.

@@ -13,7 +13,7 @@ pub(super) mod tables;
 mod tests;
 
 pub use build::FitInputs;
-pub use comparison::{FitComparisonError, PartComparison};
+pub use comparison::PartComparison;
 
 use crate::model::LayerNames;
 use crate::profile::{CodeKind, PipelineName};
