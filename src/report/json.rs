@@ -82,6 +82,9 @@ struct Document<'a> {
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's
 /// framework comes first. The list is empty if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
+    if report.split.is_none() {
+        return Vec::new();
+    }
     // The reader of an HTML page can move cuts, so the page needs the configuration for every split
     // (`lines`). If stages come from several profiles, the page has no such lines: the available
     // memory proportion of a stage would depend on the cuts.
@@ -91,10 +94,7 @@ fn configurations(report: &Report) -> Vec<Configuration> {
         .filter(|tried| tried.profiles.len() == 1);
     let most_stages = tried.map(|tried| tried.max_stages as usize);
     let own = EmitForm::of_report(report);
-    let mut forms = match report.split {
-        Some(_) => EmitForm::value_variants().to_vec(),
-        None => Vec::new(),
-    };
+    let mut forms = EmitForm::value_variants().to_vec();
     forms.sort_by_key(|&form| Some(form) != own);
     let configuration = |form: EmitForm| Configuration {
         lines: most_stages.map_or(Vec::new(), |most| lines(form, report, most)),

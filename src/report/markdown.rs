@@ -89,7 +89,7 @@ fn table(table: &Table) -> String {
 fn formatted(report: &Report, sentence: Sentence) -> String {
     sentence
         .capital()
-        .phrases
+        .0
         .iter()
         .map(|phrase| match phrase {
             Phrase::Text(text) => text.clone(),

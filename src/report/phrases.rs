@@ -17,10 +17,7 @@ pub(super) use Phrase::{Amount, Bytes, Count};
 /// own way.
 #[derive(Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Sentence {
-    pub phrases: Vec<Phrase>,
-}
+pub struct Sentence(pub Vec<Phrase>);
 
 /// A phrase of a sentence: fixed text, or a value that is put into the sentence.
 #[derive(Clone, Serialize, Deserialize)]
@@ -74,9 +71,7 @@ impl From<String> for Sentence {
                 0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
                 _ => serde_json::from_str(piece).ok(),
             });
-        Self {
-            phrases: phrases.collect(),
-        }
+        Self(phrases.collect())
     }
 }
 
@@ -118,7 +113,7 @@ pub fn names(text: &str, names: &[String]) -> Option<String> {
 impl Sentence {
     /// Starts the sentence with a capital letter, unless it begins with a name or a number.
     pub fn capital(mut self) -> Self {
-        if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
+        if let Some(Phrase::Text(text)) = self.0.first_mut() {
             *text = capital(text);
         }
         self
@@ -127,7 +122,7 @@ impl Sentence {
     /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
     /// characters in names are escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        self.phrases
+        self.0
             .iter()
             .map(|phrase| match phrase {
                 Phrase::Text(text) => text.clone(),

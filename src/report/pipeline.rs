@@ -58,20 +58,23 @@ impl PipelineFacts {
     /// user chose all three, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
-        let is_sharded = self.state_by_default && own.state.is_sharded();
-        let schedule = format!("--schedule={}", own.schedule);
-        let recompute = format!("--recompute={}", own.recompute);
-        let state = format!("--optimizer-state={}", own.state);
-        let replicas = format!("--replicas={}", own.replicas);
-        [
-            (self.schedule_by_default, schedule),
-            (self.recompute_by_default, recompute),
-            (self.state_by_default, state),
-            (is_sharded, replicas),
-        ]
-        .into_iter()
-        .filter_map(|(is_chosen, option)| (is_chosen && own.is_on()).then_some(option))
-        .collect()
+        let mut options = Vec::new();
+        if !own.is_on() {
+            return options;
+        }
+        if self.schedule_by_default {
+            options.push(format!("--schedule={}", own.schedule));
+        }
+        if self.recompute_by_default {
+            options.push(format!("--recompute={}", own.recompute));
+        }
+        if self.state_by_default {
+            options.push(format!("--optimizer-state={}", own.state));
+            if own.state.is_sharded() {
+                options.push(format!("--replicas={}", own.replicas));
+            }
+        }
+        options
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the

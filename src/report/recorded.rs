@@ -354,8 +354,12 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest entry of `bytes`, and the lowest index if several entries are
-/// the highest. Returns `None` if `bytes` is empty.
-pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
-    Some((0..bytes.len()).rev().max_by_key(|&place| bytes[place])? as u32)
+/// Returns the index of the highest entry of `numbers`, and the lowest index if several entries are
+/// the highest. Returns `None` if `numbers` is empty.
+pub(super) fn first_highest(numbers: &[impl Ord]) -> Option<u32> {
+    Some(
+        (0..numbers.len())
+            .rev()
+            .max_by_key(|&place| &numbers[place])? as u32,
+    )
 }

@@ -322,11 +322,12 @@ fn prediction(report: &Report, form: Form) -> Vec<Block> {
 /// Makes the table that compares the predicted and the recorded bytes of each stage by part, such
 /// as code or stash. In Markdown, the table has only the parts whose bytes differ.
 fn parts(report: &Report, form: Form) -> Vec<Block> {
-    let parts = match form {
-        Form::Markdown => fit_tables::changed_parts,
-        _ => fit_tables::parts,
-    };
-    table_if(shows_differences(report, form), || parts(report))
+    table_if(shows_differences(report, form), || {
+        fit_tables::parts(report, |part| match form {
+            Form::Markdown => part.difference != 0,
+            _ => part.predicted.max(part.recorded) > 0,
+        })
+    })
 }
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, and

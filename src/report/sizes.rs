@@ -49,7 +49,7 @@ pub(super) fn next_size(report: &Report) -> Option<String> {
     };
     let largest = sizes_that(true).next_back();
     let over = sizes_that(false).find(|&size| Some(size) > largest);
-    let text = match (largest, over) {
+    Some(match (largest, over) {
         (None, None) => return None,
         (Some(fits), None) => {
             format!("micro-batches of {fits} fit, the largest recorded: record larger ones")
@@ -68,6 +68,5 @@ pub(super) fn next_size(report: &Report) -> Option<String> {
             let between = fits.midpoint(over);
             format!("micro-batches of {fits} fit, {over} do not: record {between} to know more")
         }
-    };
-    Some(text)
+    })
 }

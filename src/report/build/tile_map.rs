@@ -1,8 +1,7 @@
 //! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
 //! category, and the largest lowered variables.
 
-use crate::model::{FetchedNames, NamedVariable, TileVariable};
-use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
+use crate::profile::{RecordedCategory, RecordedTile, TileBytes};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -73,30 +72,15 @@ impl TileVariables {
         tiles
     }
 
-    /// Looks up the names and categories of variables for a map of tiles. `found` has the variables
-    /// of each tile in `tiles`.
-    pub(super) fn named(
-        names: &FetchedNames<'_>,
-        classes: &LiveClasses,
-        tiles: Vec<u32>,
-        found: &[Vec<TileVariable>],
-    ) -> Self {
-        Self::new(tiles, found, |variable| {
-            let NamedVariable { name, category, .. } = names.of(variable);
-            let kind = VariableKind {
-                name: name.into(),
-                category: category.into(),
-                always_live: classes.is_always_live(variable.class),
-            };
-            (kind, variable.bytes)
-        })
-    }
-
     /// Stores each variable of a map of tiles as its bytes and an index into a list of distinct
     /// kinds (name, category, and whether always live), since many tiles have variables of one
     /// kind. `kind` returns the kind and the bytes of a variable, and `found` has the variables of
     /// each tile in `tiles`.
-    fn new<T>(tiles: Vec<u32>, found: &[Vec<T>], kind: impl Fn(&T) -> (VariableKind, u64)) -> Self {
+    pub(super) fn new<T>(
+        tiles: Vec<u32>,
+        found: &[Vec<T>],
+        kind: impl Fn(&T) -> (VariableKind, u64),
+    ) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
         let mut place = |variable| {

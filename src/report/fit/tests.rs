@@ -1,12 +1,10 @@
 //! Tests of matching predicted stages with recorded IPUs, and of the differences between them.
 
-use super::{
-    CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison,
-    TileParts, tables,
-};
+use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
+use crate::report::sections::blocks;
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
-use crate::report::{LayerNames, Report, ScreenPart, Stage, Units};
+use crate::report::{Block, Form, LayerNames, Report, ScreenPart, Stage, Units};
 
 /// Returns the names of layers in a text such as `- 0 1 Out`, in which `-` is In.
 fn names(layers: &str) -> LayerNames {
@@ -312,13 +310,20 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// The table `parts` (in CSV and the HTML page) compares the fullest tile of each stage with the
-/// prediction, by kind of contents, such as code. The table `changed_parts` (in Markdown) has only
-/// the kinds whose bytes differ from the prediction.
+/// The section `parts` compares the fullest tile of each stage with the prediction, by kind of
+/// contents, such as code. In Markdown, it has only the kinds whose bytes differ from the
+/// prediction.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
-    let all = tables::parts(&compiled()).plain_rows();
-    let changed = tables::changed_parts(&compiled()).plain_rows();
+    let rows = |form| {
+        blocks(&compiled(), form, |section| section.id == "parts")
+            .find_map(|(_, block)| match block {
+                Block::Table(table) => Some(table.plain_rows()),
+                _ => None,
+            })
+            .expect("a table")
+    };
+    let (all, changed) = (rows(Form::Csv), rows(Form::Markdown));
     let differs = |row: &&Vec<String>| row.last().is_some_and(|last| last != "0");
     assert!(!changed.is_empty() && changed.len() < all.len(), "{all:?}");
     assert!(changed.iter().eq(all.iter().filter(differs)), "{changed:?}");

@@ -12,6 +12,8 @@ use std::io::Read;
 
 mod colours;
 
+const DOCUMENT: &str = include_str!("page.html");
+
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     text.split_once(from)?.1.split_once(to).map(|parts| parts.0)
 }
@@ -37,16 +39,6 @@ fn json(report: &Report) -> Value {
     let mut out = Vec::new();
     crate::report::write_json(report, &mut out).unwrap();
     serde_json::from_slice(&out).unwrap()
-}
-
-#[test]
-fn every_place_of_the_document_is_filled() {
-    for page in [text(&report()), viewer()] {
-        for piece in DOCUMENT.split("{{").skip(1) {
-            let (place, _) = piece.split_once("}}").unwrap();
-            assert!(!page.contains(&format!("{{{{{place}}}}}")), "{place}");
-        }
-    }
 }
 
 /// Checks that the HTML page's security policy has the hashes of its style and script; `BLESS=1`
