@@ -2,7 +2,7 @@
 //! closes the pipe.
 
 use crate::escape;
-use crate::report::terminal::{self, TextStyle};
+use crate::report::terminal::TextStyle;
 use crate::report::{Format, Split, Table, write_stages};
 use crate::wording::join;
 #[cfg(unix)]
@@ -98,10 +98,7 @@ impl<'a, W: Write> Sections<'a, W> {
     pub fn tables(&mut self, tables: &[Table]) -> io::Result<()> {
         for table in tables {
             let mut text = Vec::new();
-            match self.format {
-                Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
-                format => table.write(format, &mut text)?,
-            }
+            table.write(self.format, &self.look, &mut text)?;
             self.add(table.name, text)?;
         }
         Ok(())

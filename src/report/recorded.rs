@@ -1,7 +1,6 @@
 //! The recorded memory and cycles, the recorded contents of each tile, and the memory of single
 //! layers.
 
-use super::build::MAX_NUMBERS;
 use super::{CoverageFacts, Detail, Inputs};
 use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
@@ -256,7 +255,7 @@ impl RecordedMemory {
                 .collect(),
             coverage: None,
             tile_map: match detail {
-                Detail::Page => TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS),
+                Detail::Page => TileMap::new(tiles, categories, of_tiles),
                 _ => None,
             },
         }

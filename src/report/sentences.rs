@@ -16,8 +16,7 @@ use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stag
 use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
-use crate::solve::Goal;
-use crate::wording::{capital, counted, listed, option_name};
+use crate::wording::{capital, counted, listed};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many
@@ -192,7 +191,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
             .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
     );
     let slowest = "that the slowest stage takes at least";
-    let (head, subject) = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
+    let (head, subject) = match (proof.objective == "time", proof.optimal) {
         (false, _) => ("optimal:", "on"),
         (true, true) => (
             "optimal: all splits were tried, or shown to be no faster;",

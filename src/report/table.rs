@@ -5,7 +5,7 @@
 
 use super::{Report, join};
 use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::{displayed, grouped_signed, share};
+use crate::wording::{Units, displayed, share};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -201,7 +201,7 @@ impl Cell {
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
-            Cell::Number(number) => grouped_signed(*number),
+            Cell::Number(number) => Units::Bytes.signed(*number),
             Cell::Layer(layer) => displayed(order.name_of(layer)),
             Cell::Layers(layers) => order.displayed_list(layers),
             Cell::Stages(stages) => order.displayed_stages(stages),

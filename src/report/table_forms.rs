@@ -40,13 +40,14 @@ impl Format {
 
 impl Table {
     /// Writes all rows of the table to `out` in the format `format`: in aligned columns, as JSON,
-    /// or as lines with tabs or commas under a header. `Auto` means TSV.
+    /// or as lines with tabs or commas under a header. `Auto` means TSV. Aligned columns have the
+    /// style `look`.
     ///
     /// # Errors
     /// When `out` cannot be written to.
-    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, format: Format, look: &TextStyle, out: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Table => writeln!(out, "{}", for_people(self, &TextStyle::default())),
+            Format::Table => writeln!(out, "{}", for_people(self, look)),
             Format::Json => self.write_json(out),
             Format::Csv => self.write_delimited(b',', out),
             Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),
@@ -155,7 +156,9 @@ mod tests {
 
     fn written(table: &Table, format: Format) -> String {
         let mut out = Vec::new();
-        table.write(format, &mut out).unwrap();
+        table
+            .write(format, &TextStyle::default(), &mut out)
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 

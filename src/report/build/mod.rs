@@ -8,7 +8,6 @@ mod tile_map;
 
 pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
-pub(super) use tile_map::MAX_NUMBERS;
 
 use super::{
     Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, WhatIf, answer,

@@ -1,7 +1,7 @@
 //! Hostile texts in every form of a report.
 
 use crate::support::{profile, root, typed};
-use popliner::report::{Format, Report, html, markdown, write_json};
+use popliner::report::{Format, Report, html, markdown, terminal::TextStyle, write_json};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -93,9 +93,9 @@ fn hostile_texts_stay_texts_in_every_form() {
         }
         // Hostile names add no line and no cell.
         assert_eq!(bars(&document), bars(&markdown(&plain)), "{document}");
-        let tables = report.tables(Format::Csv);
-        let mut tables = tables.iter();
-        let rows = written(|out| tables.try_for_each(|table| table.write(Format::Csv, out)));
+        let mut tables = report.tables(Format::Csv).into_iter();
+        let look = TextStyle::default();
+        let rows = written(|out| tables.try_for_each(|table| table.write(Format::Csv, &look, out)));
         let json = written(|out| write_json(&report, out));
         for text in [&page, &document, &rows, &json] {
             let others = ['\u{202e}', '\u{2066}', '\u{2028}'];
