@@ -155,9 +155,9 @@ impl Outputs<'_> {
             None => {}
         }
         for form in results.forms() {
-            let emitted = emit::emit(form, &self.report, &self.options.module_root);
+            let emitted = emit::emit(form, &self.report, &self.options.module_root, None);
             self.messages.verbatim(emitted.notes.trim_end());
-            sections.text(&form.section(), emitted.text.into_bytes())?;
+            sections.text(&form.section(), emitted.text)?;
         }
         Ok(sections.flush()?)
     }

@@ -57,7 +57,7 @@ pub use contents::*;
 pub use diagnosis::tables as diagnosis;
 pub use fit::*;
 pub use html::{text as html, viewer};
-pub use json::{write_report as write_json, write_stages};
+pub use json::{stages as stages_as_json, text as json};
 pub use liveness::*;
 pub use markdown::text as markdown;
 use phrases::{Phrase, Sentence, with_commas};

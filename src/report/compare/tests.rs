@@ -6,9 +6,7 @@ use crate::report::testing::report;
 use crate::report::{Table, json};
 
 fn written(report: &Report) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    json::write_report(report, &mut bytes).unwrap();
-    bytes
+    json(report).unwrap().into_bytes()
 }
 
 fn row(table: &Table, first: &str) -> Vec<String> {

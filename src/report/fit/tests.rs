@@ -254,9 +254,8 @@ fn less_than_predicted_is_not_most_of_all_more() {
 /// Returns the sentences that the HTML page shows, with phrases joined as the page's script joins
 /// them.
 fn on_page(report: &Report) -> Vec<String> {
-    let mut json = Vec::new();
-    crate::report::write_json(report, &mut json).expect("memory");
-    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let json = crate::report::json(report).expect("memory");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let sections = json["sections"].as_array().expect("sections").iter();
     let blocks = sections.flat_map(|section| section["blocks"].as_array().expect("blocks"));
     let phrase = |phrase: &serde_json::Value| match phrase["amount"].as_u64() {

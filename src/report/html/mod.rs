@@ -11,7 +11,7 @@
 mod tests;
 
 use super::terminal::TextStyle;
-use super::{Format, Report, join, json, sentences, terminal};
+use super::{Format, Report, join, sentences, terminal};
 use crate::escape::json_in_script;
 use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -168,7 +168,7 @@ fn within(report: &Report, most: usize) -> String {
 
 fn element(report: &Report, compression: Compression) -> String {
     // Writing JSON to memory does not fail, so there is no error to pass on.
-    let json = json_in_script(json::text(report).unwrap_or_default());
+    let json = json_in_script(super::json(report).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
     }

@@ -36,9 +36,7 @@ fn data(page: &str) -> Value {
 }
 
 fn json(report: &Report) -> Value {
-    let mut out = Vec::new();
-    crate::report::write_json(report, &mut out).unwrap();
-    serde_json::from_slice(&out).unwrap()
+    serde_json::from_str(&crate::report::json(report).unwrap()).unwrap()
 }
 
 /// Checks that the HTML page's security policy has the hashes of its style and script; `BLESS=1`
