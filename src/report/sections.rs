@@ -5,7 +5,6 @@
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
-use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
 use serde::Serialize;
 
@@ -220,7 +219,7 @@ fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
 /// which size to record next.
 fn sizes(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = table_if(!report.sizes.is_empty(), || tables::sizes(report));
-    blocks.extend(lines(next_size(report)));
+    blocks.extend(lines(sentences::next_size(report)));
     blocks
 }
 

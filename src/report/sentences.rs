@@ -320,3 +320,37 @@ pub fn recommended(report: &Report) -> Option<String> {
         on_ipus(u64::from(row.ipus) / row.replicas.max(1), row.replicas)
     ))
 }
+
+/// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
+/// that does not, and the size to record next. Returns `None` if there is only one size.
+pub fn next_size(report: &Report) -> Option<String> {
+    let sizes_that = |fit: bool| {
+        let sizes = report
+            .sizes
+            .iter()
+            .filter(move |size| size.answer.fits == fit);
+        sizes.map(|size| size.micro_batch)
+    };
+    let largest = sizes_that(true).next_back();
+    let over = sizes_that(false).find(|&size| Some(size) > largest);
+    Some(match (largest, over) {
+        (None, None) => return None,
+        (Some(fits), None) => {
+            format!("micro-batches of {fits} fit, the largest recorded: record larger ones")
+        }
+        (None, Some(1)) => "micro-batches of 1 do not fit".to_owned(),
+        (None, Some(over)) => {
+            format!(
+                "micro-batches of {over} do not fit, the smallest recorded: record {}",
+                over / 2
+            )
+        }
+        (Some(fits), Some(over)) if over - fits == 1 => {
+            format!("micro-batches of {fits} fit, {over} do not")
+        }
+        (Some(fits), Some(over)) => {
+            let between = fits.midpoint(over);
+            format!("micro-batches of {fits} fit, {over} do not: record {between} to know more")
+        }
+    })
+}
