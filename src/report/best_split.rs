@@ -8,12 +8,14 @@ use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::LayerNames;
 use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The best split for the user's request with some options changed or, if none fits, the split
 /// with the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BestSplit {
     /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split
     /// has fewer stages.
@@ -103,7 +105,7 @@ impl BestSplit {
 /// each. No other configuration is better than a listed one in IPUs, time and memory at once,
 /// but some that differ little from a listed one are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanFacts {
     /// Number of IPUs that a configuration may use, over all replicas.
     pub max_ipus: u32,
@@ -128,7 +130,7 @@ impl PlanFacts {
 
 /// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
@@ -141,7 +143,7 @@ pub struct Sweep {
 
 /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SizeAnswer {
     /// Number of samples in a micro-batch.
     pub micro_batch: u64,

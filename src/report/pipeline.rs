@@ -4,11 +4,13 @@ use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::{SearchResult, Solver};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PipelineFacts {
     /// The pipeline that runs the split. The schedule `none` means no pipeline: each stage then
     /// has the memory that its layers have in the compilation for one IPU.
@@ -86,7 +88,7 @@ impl PipelineFacts {
 
 /// The bytes that a pipeline adds to one stage of the split, such as its stash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage; 0 without a pipeline. If
     /// Out (the operations after the last layer) runs on the first IPU, Out is one of these
@@ -109,7 +111,7 @@ pub struct StagePipeline {
 /// The bytes of a stage at the worst moment of the weight update: on the tile with the most
 /// bytes, and while the stage updates the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the weight update.
     pub tile: u32,

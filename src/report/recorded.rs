@@ -6,13 +6,15 @@ use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared
 /// with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less
     /// the reserve.
@@ -33,7 +35,7 @@ pub struct RecordedMemory {
 /// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one
 /// entry for each tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileTotals {
     /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
     pub fullest: u32,
@@ -53,7 +55,7 @@ pub struct TileTotals {
 /// The recorded bytes of one category of lowered variables. Variables that use one address at
 /// different steps all count, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
@@ -68,7 +70,7 @@ pub struct CategoryBytes {
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
 /// page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileMap {
     /// The categories of variables that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
@@ -82,7 +84,7 @@ pub struct TileMap {
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileCategory {
     /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
@@ -96,7 +98,7 @@ pub struct TileCategory {
 
 /// The largest variables on each of the fullest tiles, with their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the number of variables that are listed for each tile.
     pub most: u32,
@@ -115,7 +117,7 @@ pub struct TileVariables {
 /// The name, the category and the liveness of variables. Variables on many tiles have these in
 /// common, and the report has them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
     pub name: String,
@@ -127,7 +129,7 @@ pub struct VariableKind {
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
@@ -151,7 +153,7 @@ pub struct LayerMemory {
 /// The cycles of layers and stages in one run of the program and, in a pipeline, for one
 /// micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Execution {
     /// Whether the cycles were measured in a run or estimated by the compiler.
     pub source: ExecutionSource,
@@ -175,7 +177,7 @@ pub struct Execution {
 
 /// How the profile got its cycles: by measurement or by estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
     /// The cycles were measured while the program ran, since the profile has an execution.
@@ -186,7 +188,7 @@ pub enum ExecutionSource {
 
 /// The cycles of one layer in one run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
@@ -204,7 +206,7 @@ pub struct LayerCycles {
 
 /// The cycles of one pipeline stage, in one run of the program and for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageCycles {
     /// The index of the stage, from 0.
     pub stage: u32,

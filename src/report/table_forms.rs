@@ -83,15 +83,13 @@ impl Table {
         match cell {
             Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => match Number::from_i128(*number) {
-                Some(number) => Value::from(number),
-                None => Value::from(number.to_string()),
-            },
+            Cell::Number(number) => {
+                Number::from_i128(*number).map_or_else(|| number.to_string().into(), Value::from)
+            }
             Cell::Share(part, whole) => Value::from(*part as f64 / (*whole).max(1) as f64),
-            Cell::Text(text) if column.is_number() => match text.parse::<f64>() {
-                Ok(number) => Value::from(number),
-                Err(_) => Value::from(text.clone()),
-            },
+            Cell::Text(text) if column.is_number() => text
+                .parse::<f64>()
+                .map_or_else(|_| text.clone().into(), Value::from),
             Cell::Layers(layers) => names(layers),
             Cell::Stages(stages) => stages.iter().map(names).collect(),
             cell => Value::from(cell.plain(self.pseudo_layers)),
