@@ -75,13 +75,6 @@ pub struct BestSplit {
 }
 
 impl BestSplit {
-    /// Returns the average cycles of a micro-batch: the cycles of one step of the pipeline divided
-    /// by the number of its micro-batches, rounded up. Returns `None` if the profile has no cycles.
-    pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
-        let step = self.step.as_ref()?;
-        Some(step.cycles.div_ceil(step.micro_batches.max(1)))
-    }
-
     pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
         self.stage_bytes
             .get(self.fullest_stage as usize)
@@ -118,14 +111,6 @@ pub struct PlanFacts {
     /// configuration comes first, and the others follow from fast to slow (without cycles, from
     /// few to many IPUs). Configurations with an unknown part of their time come last.
     pub rows: Vec<BestSplit>,
-}
-
-impl PlanFacts {
-    /// Returns the recommended configuration, which is the answer of the report; `None` if no
-    /// configuration fits.
-    pub fn recommended(&self) -> Option<&BestSplit> {
-        self.rows.first()
-    }
 }
 
 /// The best split for each number of IPUs (`--sweep`).

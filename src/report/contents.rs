@@ -186,9 +186,8 @@ impl Report {
     /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
-        let has_verdict = of_search || self.fit.is_some();
         let files = self.provenance.files.displayed();
-        doubts(&self.contradictions, files, has_verdict)
+        doubts(&self.contradictions, files, of_search || self.fit.is_some())
     }
 
     /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the

@@ -207,7 +207,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
 /// most memory, which stage is the slowest, and whether little memory is left. The list is empty if
 /// no configuration is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
-    let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
+    let Some(row) = report.plan.as_ref().and_then(|plan| plan.rows.first()) else {
         return Vec::new();
     };
     let bytes = row.bytes_of_fullest_stage();
@@ -298,7 +298,7 @@ pub fn tried(report: &Report) -> Option<String> {
 /// `None` if no configuration is recommended.
 pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
-    let row = plan.recommended()?;
+    let row = plan.rows.first()?;
     let pipeline = match (row.schedule, row.recompute) {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),

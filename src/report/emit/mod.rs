@@ -66,12 +66,6 @@ impl EmitForm {
         option_name(&self)
     }
 
-    /// Returns the name of the section of standard output that contains the split in this form,
-    /// such as `emit-poptorch`.
-    pub fn section(self) -> String {
-        format!("emit-{}", self.name())
-    }
-
     /// Chooses the form of configuration that suits the framework of the report; `None` if the
     /// report has no split, or if no form suits its framework, such as Poplar. For TensorFlow, the
     /// form has the Keras layer at which each stage begins, if the profile names these layers;
@@ -137,21 +131,15 @@ pub fn emit(
     root: &str,
     most_stages: Option<usize>,
 ) -> Configuration {
-    let Some(source) = FormSource::of(report, root) else {
+    let Some(mut source) = FormSource::of(report, root) else {
         return Configuration::default();
     };
-    let of_all = most_stages.map(|_| {
-        let source = FormSource {
-            most_stages,
-            ..source
-        };
-        written(form, source)
-    });
-    let by_counts = source.split.by_counts.as_ref();
-    let source = FormSource {
-        other: by_counts.filter(|_| form.has_counts()),
+    let of_all = FormSource {
+        most_stages,
         ..source
     };
+    let by_counts = source.split.by_counts.as_ref();
+    source.other = by_counts.filter(|_| form.has_counts());
     let lines = written(form, source);
     let text = |is_apart: bool| {
         lines
@@ -165,7 +153,7 @@ pub fn emit(
         form: form.name(),
         text: text(false),
         notes: text(true),
-        lines: of_all.unwrap_or_default(),
+        lines: most_stages.map_or(Vec::new(), |_| written(form, of_all)),
     }
 }
 
