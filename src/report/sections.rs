@@ -19,7 +19,7 @@ pub struct Section {
     /// The part of a terminal's output that contains the section. A run prints the parts at
     /// different times.
     pub part: ScreenPart,
-    forms: &'static [Form],
+    pub(super) forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
 }
 
@@ -109,15 +109,11 @@ pub static SECTIONS: [Section; 25] = sections![
 ];
 
 impl Section {
-    pub(super) fn is_in(&self, form: Form) -> bool {
-        self.forms.contains(&form)
-    }
-
     /// Returns the content of the section as the form of output `form` shows it. The list is empty
     /// if the form does not show the section, or if the report has no content for it. Markdown and
     /// the HTML page leave out tables without rows.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
-        if !self.is_in(form) {
+        if !self.forms.contains(&form) {
             return Vec::new();
         }
         (self.blocks)(report, form)

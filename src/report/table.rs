@@ -380,10 +380,9 @@ impl Table {
             .iter()
             .flat_map(|row| &row.cells)
             .filter_map(|cell| match *cell {
-                Cell::Share(bytes, limit) => Some((bytes, limit)),
+                Cell::Share(bytes, limit) if self.has_bars => Some((bytes, limit)),
                 _ => None,
             })
-            .filter(|_| self.has_bars)
             .collect()
     }
 
