@@ -26,13 +26,12 @@ pub use request::Request;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
-use crate::escape::printable;
 use crate::message::about;
 pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
 use crate::progress::Progress;
-use crate::report::{Files, Provenance};
+use crate::report::{Files, Provenance, printable};
 use crate::saved;
 use crate::witnesses::{check, check_debug};
 use anyhow::{Context, Result};

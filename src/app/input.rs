@@ -3,11 +3,10 @@
 use super::{Messages, Options};
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::atomic::first_bytes;
-use crate::escape::printable;
 use crate::limits;
 use crate::message::{FileError, Warning, unusable, usage};
 use crate::profile::Outline;
-use crate::report::Provenance;
+use crate::report::{Provenance, printable};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

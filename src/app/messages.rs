@@ -1,11 +1,10 @@
 //! Writes messages for people to standard error while the tool runs.
 
 use super::options::MessageArgs;
-use crate::escape::printable;
 use crate::message::FileWarnings;
 use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
-use crate::report::{Report, ScreenPart, Section, Units};
+use crate::report::{Report, ScreenPart, Section, Units, printable};
 use crate::wording::{capital, join};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};

@@ -45,6 +45,7 @@ pub mod terminal;
 pub(crate) mod testing;
 mod what_if;
 
+pub use crate::escape::printable;
 pub use crate::wording::Units;
 use crate::wording::join;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
