@@ -51,9 +51,10 @@ pub fn join(all: impl IntoIterator<Item = impl Display>, between: &str) -> Strin
 /// word is `or`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
-        Some((only, [])) => only.clone(),
-        Some((last_item, others)) => format!("{} {last} {last_item}", others.join(", ")),
-        None => String::new(),
+        Some((last_item, others @ [_, ..])) => {
+            format!("{} {last} {last_item}", others.join(", "))
+        }
+        _ => names.concat(),
     }
 }
 
@@ -73,16 +74,6 @@ pub fn capital(text: &str) -> String {
 pub fn share(bytes: u64, whole: u64) -> String {
     let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
     format!("{}.{} %", tenths / 10, tenths % 10)
-}
-
-/// Writes a number with its digits in groups of three, and a minus sign if it is negative:
-/// `-1,024`. The digits of a number beyond 64 bits are not grouped.
-pub fn grouped_signed(number: i128) -> String {
-    let sign = if number < 0 { "-" } else { "" };
-    match u64::try_from(number.unsigned_abs()) {
-        Ok(digits) => format!("{sign}{}", grouped(digits)),
-        Err(_) => number.to_string(),
-    }
 }
 
 /// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals, such as
@@ -150,6 +141,14 @@ impl Units {
         }
     }
 
+    /// Writes a number of bytes as [`Units::short`] does, with a minus sign if it is negative.
+    pub fn signed(self, bytes: i128) -> String {
+        let sign = if bytes < 0 { "-" } else { "" };
+        // No difference of bytes exceeds 64 bits.
+        let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
+        format!("{sign}{}", self.short(bytes))
+    }
+
     /// Writes an amount of bytes as [`Units::amount`] does, but without the word `bytes`.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
@@ -161,8 +160,7 @@ impl Units {
 
 fn tenths(bytes: u64, unit: u64) -> String {
     let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
-    let whole = u64::try_from(tenths / 10).unwrap_or(u64::MAX);
-    format!("{}.{}", grouped(whole), tenths % 10)
+    format!("{}.{}", grouped((tenths / 10) as u64), tenths % 10)
 }
 
 #[cfg(test)]
@@ -218,8 +216,8 @@ mod tests {
         assert_eq!(share(638_977, 638_976), "100.1 %");
         assert_eq!(share(638_976, 638_976), "100.0 %");
         assert_eq!(share(1, 0), "100.0 %");
-        assert_eq!(grouped_signed(-1024), "-1,024");
-        assert_eq!(grouped_signed(1024), "1,024");
+        assert_eq!(Units::Bytes.signed(-1024), "-1,024");
+        assert_eq!(Units::Bytes.signed(1024), "1,024");
     }
 
     #[test]

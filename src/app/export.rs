@@ -7,12 +7,12 @@ use super::{Messages, Options};
 use crate::atomic::{self, target};
 use crate::message::{displayed, usage};
 use crate::profile::companions;
-use crate::report::{Report, html, markdown, write_json};
+use crate::report::{Report, html, json, markdown};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
+pub type Writer = fn(&Report) -> io::Result<String>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
@@ -20,14 +20,13 @@ pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, 
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
         ("--export-json", &exports.export_json, |report| {
-            let mut text = Vec::new();
-            write_json(report, &mut text).map(|()| text)
+            Ok(json(report)? + "\n")
         }),
         ("--export-markdown", &exports.export_markdown, |report| {
-            Ok(markdown(report).into_bytes())
+            Ok(markdown(report))
         }),
         ("--export-html", &exports.export_html, |report| {
-            Ok(html(report).into_bytes())
+            Ok(html(report))
         }),
     ];
     forms
@@ -121,15 +120,15 @@ pub fn write(
 ) -> Result<()> {
     let mut files = Vec::new();
     for (option, path, write) in exports(options) {
-        let bytes = write(report)?;
+        let text = write(report)?;
         if is_standard_output(path) {
-            sections.text(option.trim_start_matches('-'), bytes)?;
+            sections.text(option.trim_start_matches('-'), text)?;
         } else {
-            files.push((path, bytes));
+            files.push((path, text));
         }
     }
-    for (path, bytes) in files {
-        atomic::write(path, &bytes).with_context(|| displayed(path))?;
+    for (path, text) in files {
+        atomic::write(path, text.as_bytes()).with_context(|| displayed(path))?;
         messages.info(format!("the report is in {}", displayed(path)));
     }
     Ok(())

@@ -155,9 +155,9 @@ impl Outputs<'_> {
             None => {}
         }
         for form in results.forms() {
-            let emitted = emit::emit(form, &self.report, &self.options.module_root);
+            let emitted = emit::emit(form, &self.report, &self.options.module_root, None);
             self.messages.verbatim(emitted.notes.trim_end());
-            sections.text(&form.section(), emitted.text.into_bytes())?;
+            sections.text(&format!("emit-{}", emitted.form), emitted.text)?;
         }
         Ok(sections.flush()?)
     }
@@ -165,7 +165,7 @@ impl Outputs<'_> {
     /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
     /// configuration fits, and suggests commands. Returns whether a configuration fits.
     fn print_plan(&self, plan: &PlanFacts) -> bool {
-        let first = plan.recommended();
+        let first = plan.rows.first();
         if first.is_none() {
             self.print_part(ScreenPart::Verdict);
             self.print_rest(self.options.results.solve);

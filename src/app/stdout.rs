@@ -2,8 +2,8 @@
 //! closes the pipe.
 
 use crate::escape;
-use crate::report::terminal::{self, TextStyle};
-use crate::report::{Format, Split, Table, write_stages};
+use crate::report::terminal::TextStyle;
+use crate::report::{Format, Split, Table, stages_as_json};
 use crate::wording::join;
 #[cfg(unix)]
 use std::fs::File;
@@ -78,7 +78,7 @@ pub struct Sections<'a, W> {
     has_names: bool,
     /// In JSON, one entry per result so far, in the order of output: the name and the JSON text of
     /// the result. Empty in other formats.
-    values: Vec<(String, Vec<u8>)>,
+    values: Vec<(String, String)>,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
@@ -97,12 +97,7 @@ impl<'a, W: Write> Sections<'a, W> {
     /// Writes each table as a result, in the requested format.
     pub fn tables(&mut self, tables: &[Table]) -> io::Result<()> {
         for table in tables {
-            let mut text = Vec::new();
-            match self.format {
-                Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
-                format => table.write(format, &mut text)?,
-            }
-            self.add(table.name, text)?;
+            self.add(table.name, table.text(self.format, &self.look)?)?;
         }
         Ok(())
     }
@@ -110,19 +105,16 @@ impl<'a, W: Write> Sections<'a, W> {
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
     /// each stage, in the format of the original tool.
     pub fn stages(&mut self, split: &Split) -> io::Result<()> {
-        let mut text = Vec::new();
-        write_stages(split, &mut text)?;
-        self.add("solve", text)
+        self.add("solve", stages_as_json(split)? + "\n")
     }
 
     /// Writes a text, such as a configuration, as the next result. In JSON with several results,
     /// the text becomes a JSON string, but the report of `--export-json` is inserted unchanged.
-    pub fn text(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
+    pub fn text(&mut self, name: &str, text: String) -> io::Result<()> {
         match self.format {
-            Format::Json if !self.has_names => self.out.write_all(&text),
+            Format::Json if !self.has_names => self.out.write_all(text.as_bytes()),
             Format::Json if name != "export-json" => {
-                let text = serde_json::to_string(&String::from_utf8_lossy(&text))?;
-                self.add(name, escape::json(text).into_bytes())
+                self.add(name, escape::json(serde_json::to_string(&text)?))
             }
             _ => self.add(name, text),
         }
@@ -131,7 +123,7 @@ impl<'a, W: Write> Sections<'a, W> {
     /// Writes the text of the result `name`, such as `solve`. If there are several results, a line
     /// with the name comes first. In JSON, only stores the text; [`finish`](Self::finish) later
     /// writes all results as one value.
-    fn add(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
+    fn add(&mut self, name: &str, text: String) -> io::Result<()> {
         if self.format == Format::Json {
             self.values.push((name.replace('-', "_"), text));
             return Ok(());
@@ -139,18 +131,18 @@ impl<'a, W: Write> Sections<'a, W> {
         if self.has_names {
             writeln!(self.out, "# {name}")?;
         }
-        self.out.write_all(&text)
+        self.out.write_all(text.as_bytes())
     }
 
     /// Writes the results that were stored for JSON as one value, and flushes standard output.
     pub fn finish(self) -> io::Result<()> {
         match &self.values[..] {
             [] => {}
-            [(_, only)] if !self.has_names => self.out.write_all(only)?,
+            [(_, only)] if !self.has_names => self.out.write_all(only.as_bytes())?,
             several => {
-                let fields = several.iter().map(|(name, text)| {
-                    format!("\"{name}\": {}", String::from_utf8_lossy(text).trim_end())
-                });
+                let fields = several
+                    .iter()
+                    .map(|(name, text)| format!("\"{name}\": {}", text.trim_end()));
                 writeln!(self.out, "{{\n{}\n}}", join(fields, ",\n"))?;
             }
         }

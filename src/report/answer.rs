@@ -7,11 +7,13 @@ use crate::model::LayerNames;
 use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The proof that the report's split is the best one by the objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
@@ -29,7 +31,7 @@ pub struct Proof {
 
 /// Why no split fits, and which changes of options or of the model would help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Refusal {
     /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or
     /// limits prevent every split, or the pipeline adds too many bytes.
@@ -87,7 +89,7 @@ pub struct Refusal {
 
 /// A split that fits after some constraints are dropped or some tied weights are untied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RelaxationFacts {
     /// The constraints (pins, for example) that must be dropped so that the split fits, each as
     /// the option that the user typed.
@@ -101,7 +103,7 @@ pub struct RelaxationFacts {
 
 /// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GivenSplit {
     /// The constraints that the user's split breaks: options as the user typed them, and ties
     /// of weights, such as `the tie of wte`.
@@ -114,7 +116,7 @@ pub struct GivenSplit {
 /// Layers that use the same always-live variables, such as constants and untied weights. Each
 /// stage with any of these layers needs a copy of the variables.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the always-live variables, in layer order.
     pub layers: LayerNames,

@@ -8,12 +8,14 @@ use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::LayerNames;
 use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The best split for the user's request with some options changed or, if none fits, the split
 /// with the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BestSplit {
     /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split
     /// has fewer stages.
@@ -73,13 +75,6 @@ pub struct BestSplit {
 }
 
 impl BestSplit {
-    /// Returns the average cycles of a micro-batch: the cycles of one step of the pipeline divided
-    /// by the number of its micro-batches, rounded up. Returns `None` if the profile has no cycles.
-    pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
-        let step = self.step.as_ref()?;
-        Some(step.cycles.div_ceil(step.micro_batches.max(1)))
-    }
-
     pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
         self.stage_bytes
             .get(self.fullest_stage as usize)
@@ -103,7 +98,7 @@ impl BestSplit {
 /// each. No other configuration is better than a listed one in IPUs, time and memory at once,
 /// but some that differ little from a listed one are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanFacts {
     /// Number of IPUs that a configuration may use, over all replicas.
     pub max_ipus: u32,
@@ -118,17 +113,9 @@ pub struct PlanFacts {
     pub rows: Vec<BestSplit>,
 }
 
-impl PlanFacts {
-    /// Returns the recommended configuration, which is the answer of the report; `None` if no
-    /// configuration fits.
-    pub fn recommended(&self) -> Option<&BestSplit> {
-        self.rows.first()
-    }
-}
-
 /// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
@@ -137,6 +124,19 @@ pub struct Sweep {
     pub compares_pipelines: bool,
     /// The best split for each number of IPUs, ascending by number of IPUs.
     pub rows: Vec<BestSplit>,
+}
+
+/// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct SizeAnswer {
+    /// Number of samples in a micro-batch.
+    pub micro_batch: u64,
+    /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
+    pub profile: String,
+    /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split
+    /// with the lowest peak. The field `command` of the split is empty.
+    pub answer: BestSplit,
 }
 
 impl Inputs<'_> {
@@ -159,6 +159,24 @@ impl Inputs<'_> {
             pipelines_tried: front.pipelines.clone(),
             rows: self.best_splits(&front.rows),
         })
+    }
+
+    /// Returns the best split for each recorded size of a micro-batch, in ascending order of size;
+    /// an empty list if only one size was recorded.
+    pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
+        search
+            .claims
+            .sizes
+            .iter()
+            .map(|size| SizeAnswer {
+                micro_batch: size.claim.best.samples as u64,
+                profile: size.profile.clone(),
+                answer: BestSplit {
+                    command: String::new(),
+                    ..self.best_split(&size.claim)
+                },
+            })
+            .collect()
     }
 
     fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {

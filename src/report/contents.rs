@@ -116,17 +116,6 @@ pub struct Report {
 pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// Returns a report that has only the recorded memory and the provenance (the files and options
-    /// that the report is made from). All other sections are empty.
-    pub(super) fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
-        Self {
-            version: VERSION,
-            provenance,
-            memory,
-            ..Self::default()
-        }
-    }
-
     /// Returns the pipeline stages of the report's split; an empty list if the report has no split.
     pub(crate) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
@@ -186,9 +175,8 @@ impl Report {
     /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
-        let has_verdict = of_search || self.fit.is_some();
         let files = self.provenance.files.displayed();
-        doubts(&self.contradictions, files, has_verdict)
+        doubts(&self.contradictions, files, of_search || self.fit.is_some())
     }
 
     /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the

@@ -1,6 +1,6 @@
 //! Writes the stages of a split, and the whole report, as JSON.
 
-use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
+use super::emit::{Configuration, EmitForm, MODEL, emit};
 use super::sections::{SectionData, for_page};
 use super::{Report, Split};
 use crate::escape::json;
@@ -34,12 +34,12 @@ struct StageBytes {
     parts: Parts,
 }
 
-/// Writes the JSON form of `--solve`: an array with one object for each stage of the split, with
-/// the fields of the original Python tool.
+/// Returns the JSON form of `--solve`: an array with one object for each stage of the split, with
+/// the fields of the original Python tool. The text does not end with a line feed.
 ///
 /// # Errors
-/// When `out` cannot be written to.
-pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
+/// When a value cannot be written as JSON. All values of stages can.
+pub fn stages(split: &Split) -> io::Result<String> {
     let stages: Vec<SolvedStage<'_>> = split
         .stages
         .iter()
@@ -56,7 +56,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
             peak_step: stage.fullest_tile.peak_step,
         })
         .collect();
-    writeln!(out, "{}", json(serde_json::to_string_pretty(&stages)?))
+    Ok(json(serde_json::to_string_pretty(&stages)?))
 }
 
 /// The JSON document of a report: the data, and the sentences, tables and configurations that a
@@ -82,6 +82,9 @@ struct Document<'a> {
 /// Returns the split as configuration code in all forms of `--emit`. The form of the profile's
 /// framework comes first. The list is empty if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
+    if report.split.is_none() {
+        return Vec::new();
+    }
     // The reader of an HTML page can move cuts, so the page needs the configuration for every split
     // (`lines`). If stages come from several profiles, the page has no such lines: the available
     // memory proportion of a stage would depend on the cuts.
@@ -91,29 +94,20 @@ fn configurations(report: &Report) -> Vec<Configuration> {
         .filter(|tried| tried.profiles.len() == 1);
     let most_stages = tried.map(|tried| tried.max_stages as usize);
     let own = EmitForm::of_report(report);
-    let mut forms = match report.split {
-        Some(_) => EmitForm::value_variants().to_vec(),
-        None => Vec::new(),
-    };
+    let mut forms = EmitForm::value_variants().to_vec();
     forms.sort_by_key(|&form| Some(form) != own);
-    let configuration = |form: EmitForm| Configuration {
-        lines: most_stages.map_or(Vec::new(), |most| lines(form, report, most)),
-        ..emit(form, report, MODEL)
-    };
-    forms.into_iter().map(configuration).collect()
-}
-
-/// Writes the whole report as a JSON document.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}", text(report)?)
+    forms
+        .into_iter()
+        .map(|form| emit(form, report, MODEL, most_stages))
+        .collect()
 }
 
 /// Returns the whole report as a JSON document with line breaks. The HTML page contains the same
 /// document, although it needs no line breaks: a second layout would double the compiled code that
-/// serializes a report.
+/// serializes a report. The text does not end with a line feed.
+///
+/// # Errors
+/// When a value cannot be written as JSON. All values of reports can.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,
@@ -208,9 +202,8 @@ mod tests {
 
     #[test]
     fn an_object_for_each_stage() {
-        let mut out = Vec::new();
-        write_stages(&report().split.unwrap(), &mut out).unwrap();
-        let stages: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let text = stages(&report().split.unwrap()).unwrap();
+        let stages: serde_json::Value = serde_json::from_str(&text).unwrap();
         let expected = serde_json::json!({
             "layer_from": null,
             "layer_to": "0",

@@ -7,9 +7,6 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 use crate::wording::displayed;
 
-/// The name of the position for operations after the last layer, in JSON and in texts for people.
-const OUT: &str = "Out";
-
 impl PseudoLayers {
     /// Returns the name of one position of the layer order for people: the name of a layer, or
     /// `Out` (the operations after the layers). The first position (`layer` is `None`) is `In` (the
@@ -53,7 +50,7 @@ impl PseudoLayers {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
             (None, PseudoLayers::InAndOut) => Some("what runs before the layers"),
             (None, PseudoLayers::OutWithIn) => Some("what runs before the layers and after them"),
-            (Some(OUT), PseudoLayers::InAndOut) => Some("what runs after the layers"),
+            (Some("Out"), PseudoLayers::InAndOut) => Some("what runs after the layers"),
             _ => None,
         }
     }

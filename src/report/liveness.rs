@@ -2,13 +2,15 @@
 //! are live at peaks and at the steps that an HTML page shows.
 
 use crate::model::LayerNames;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The live bytes of the whole model at each step of the program. All lowered variables are
 /// included, with or without an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Liveness {
     /// Number of liveness steps of the program; steps have the indices from 0.
     pub steps: u32,
@@ -33,7 +35,7 @@ pub struct Liveness {
 /// are `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or
 /// before the step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Curve {
     /// The first liveness step of this curve of live bytes.
     pub first_step: u32,
@@ -56,7 +58,7 @@ pub struct Curve {
 
 /// The highest point of a curve of live bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Peak {
     /// The liveness step with the most live bytes; of equal steps, the first one.
     pub step: u32,
@@ -66,7 +68,7 @@ pub struct Peak {
 
 /// Consecutive liveness steps that run one layer, which a chart marks as a band.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Band {
     /// The name of the layer that runs at these liveness steps; `"Out"` after the last layer;
     /// `null` before the first layer, and in the classic model for operations without a layer.
@@ -79,7 +81,7 @@ pub struct Band {
 
 /// The variables that are live on one tile at one step: number, bytes, and the largest by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PeakVariables {
     /// The index of the tile on which the variables are live, from 0.
     pub tile: u32,
@@ -101,7 +103,7 @@ pub struct PeakVariables {
 /// differ only in numbers. A sum has the common name, with `#` for each number, the bytes of
 /// all its variables, and the layers of any of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableSum {
     /// The name, the category, the bytes and the layers of the variable, or of all variables
     /// that this entry adds up.
@@ -113,7 +115,7 @@ pub struct VariableSum {
 
 /// A lowered variable (the part of a tensor on one tile) with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LiveVariable {
     /// The name of the variable in the profile, such as `weights#0`.
     pub name: String,
@@ -128,7 +130,7 @@ pub struct LiveVariable {
 
 /// The bytes of all variables of one category that are live on a tile at a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CategorySum {
     /// The name of the category of variables, as the profile has it, such as `variable` or
     /// `vertexCode`.
@@ -140,7 +142,7 @@ pub struct CategorySum {
 /// The variables that are live at the steps of the program that an HTML page draws, on some
 /// tiles. Unless stated otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LiveSteps {
     /// The steps that an HTML page draws, ascending: peaks, the ends of layers and stages, the
     /// start of the backward pass, and high and low points of the curve of live bytes between
@@ -169,7 +171,7 @@ pub struct LiveSteps {
 /// The variables that are live on one tile at the steps that an HTML page draws. Unless stated
 /// otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileAtSteps {
     /// The index of the tile, from 0.
     pub tile: u32,
@@ -196,7 +198,7 @@ pub struct TileAtSteps {
 
 /// The live bytes of one category of variables on a tile, at each step that an HTML page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CategoryAtSteps {
     /// The name of the category of variables, as the profile has it, such as `variable` or
     /// `vertexCode`.
@@ -207,7 +209,7 @@ pub struct CategoryAtSteps {
 
 /// The live bytes of one layer on a tile, at each step that an HTML page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerAtSteps {
     /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
@@ -219,7 +221,7 @@ pub struct LayerAtSteps {
 /// A lowered variable of a tile, and the steps drawn by an HTML page at which the variable is
 /// live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.
     #[serde(flatten)]

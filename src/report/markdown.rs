@@ -3,7 +3,7 @@
 use super::sections::blocks;
 use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
 use crate::escape::markdown;
-use crate::wording::{displayed, grouped};
+use crate::wording::{Units, displayed, grouped};
 
 /// Returns the report as Markdown text: a heading, and all sections that the Markdown form
 /// contains.
@@ -89,16 +89,14 @@ fn table(table: &Table) -> String {
 fn formatted(report: &Report, sentence: Sentence) -> String {
     sentence
         .capital()
-        .phrases
+        .0
         .iter()
         .map(|phrase| match phrase {
-            Phrase::Text(text) => text.clone(),
-            Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
-            Phrase::Bytes(number) | Phrase::Count(number) => grouped(*number),
             Phrase::Name(name) | Phrase::Code(name) => markdown(&displayed(name)),
             Phrase::List(list) => markdown(list),
             Phrase::Layers(layers) => markdown(&report.pseudo_layers.displayed_list(layers)),
             Phrase::Stages(stages) => markdown(&report.pseudo_layers.displayed_stages(stages)),
+            number_or_text => number_or_text.plain(Units::Bytes, report.pseudo_layers),
         })
         .collect()
 }

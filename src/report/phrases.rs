@@ -17,10 +17,7 @@ pub(super) use Phrase::{Amount, Bytes, Count};
 /// own way.
 #[derive(Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Sentence {
-    pub phrases: Vec<Phrase>,
-}
+pub struct Sentence(pub Vec<Phrase>);
 
 /// A phrase of a sentence: fixed text, or a value that is put into the sentence.
 #[derive(Clone, Serialize, Deserialize)]
@@ -74,9 +71,7 @@ impl From<String> for Sentence {
                 0 => Some(Phrase::Text(piece.to_string())).filter(|_| !piece.is_empty()),
                 _ => serde_json::from_str(piece).ok(),
             });
-        Self {
-            phrases: phrases.collect(),
-        }
+        Self(phrases.collect())
     }
 }
 
@@ -115,10 +110,25 @@ pub fn names(text: &str, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
 }
 
+impl Phrase {
+    /// Returns the phrase as text for a terminal, as [`Sentence::plain`] does for all phrases.
+    pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
+        match self {
+            Phrase::Text(text) | Phrase::List(text) => text.clone(),
+            Phrase::Amount(bytes) => units.amount(*bytes),
+            Phrase::Bytes(bytes) => units.short(*bytes),
+            Phrase::Count(count) => grouped(*count),
+            Phrase::Name(name) | Phrase::Code(name) => printable(name),
+            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
+            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
+        }
+    }
+}
+
 impl Sentence {
     /// Starts the sentence with a capital letter, unless it begins with a name or a number.
     pub fn capital(mut self) -> Self {
-        if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
+        if let Some(Phrase::Text(text)) = self.0.first_mut() {
             *text = capital(text);
         }
         self
@@ -127,19 +137,8 @@ impl Sentence {
     /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
     /// characters in names are escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        self.phrases
-            .iter()
-            .map(|phrase| match phrase {
-                Phrase::Text(text) => text.clone(),
-                Phrase::Amount(bytes) => units.amount(*bytes),
-                Phrase::Bytes(bytes) => units.short(*bytes),
-                Phrase::Count(count) => grouped(*count),
-                Phrase::Name(name) | Phrase::Code(name) => printable(name),
-                Phrase::List(list) => list.clone(),
-                Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
-                Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
-            })
-            .collect()
+        let plain = |phrase: &Phrase| phrase.plain(units, pseudo_layers);
+        self.0.iter().map(plain).collect()
     }
 }
 

@@ -4,11 +4,13 @@ use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::{SearchResult, Solver};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PipelineFacts {
     /// The pipeline that runs the split. The schedule `none` means no pipeline: each stage then
     /// has the memory that its layers have in the compilation for one IPU.
@@ -58,20 +60,23 @@ impl PipelineFacts {
     /// user chose all three, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
-        let is_sharded = self.state_by_default && own.state.is_sharded();
-        let schedule = format!("--schedule={}", own.schedule);
-        let recompute = format!("--recompute={}", own.recompute);
-        let state = format!("--optimizer-state={}", own.state);
-        let replicas = format!("--replicas={}", own.replicas);
-        [
-            (self.schedule_by_default, schedule),
-            (self.recompute_by_default, recompute),
-            (self.state_by_default, state),
-            (is_sharded, replicas),
-        ]
-        .into_iter()
-        .filter_map(|(is_chosen, option)| (is_chosen && own.is_on()).then_some(option))
-        .collect()
+        let mut options = Vec::new();
+        if !own.is_on() {
+            return options;
+        }
+        if self.schedule_by_default {
+            options.push(format!("--schedule={}", own.schedule));
+        }
+        if self.recompute_by_default {
+            options.push(format!("--recompute={}", own.recompute));
+        }
+        if self.state_by_default {
+            options.push(format!("--optimizer-state={}", own.state));
+            if own.state.is_sharded() {
+                options.push(format!("--replicas={}", own.replicas));
+            }
+        }
+        options
     }
 
     /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
@@ -83,7 +88,7 @@ impl PipelineFacts {
 
 /// The bytes that a pipeline adds to one stage of the split, such as its stash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage; 0 without a pipeline. If
     /// Out (the operations after the last layer) runs on the first IPU, Out is one of these
@@ -106,7 +111,7 @@ pub struct StagePipeline {
 /// The bytes of a stage at the worst moment of the weight update: on the tile with the most
 /// bytes, and while the stage updates the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the weight update.
     pub tile: u32,

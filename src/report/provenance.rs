@@ -2,13 +2,15 @@
 
 use crate::escape::printable;
 use crate::profile::{BuildInfo, Target};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
 /// The origin of a report: the files, the options and the program that made it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Provenance {
     /// The version of popliner that made the report.
     pub popliner: String,
@@ -41,7 +43,7 @@ pub struct Provenance {
 
 /// The paths of the files that a run read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Files {
     /// The path of the profile or, if `saved_model` is true, of the saved model.
     pub profile: String,
@@ -54,7 +56,7 @@ pub struct Files {
 
 /// The IPU that the model was compiled for, as the profile describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -68,7 +70,7 @@ pub struct TargetFacts {
 
 /// An option of Poplar that was set to another value than its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BuildOption {
     /// Whether Poplar's option belongs to the compilation (`compilation`) or to the device
     /// (`target`).

@@ -1,19 +1,20 @@
 //! The recorded memory and cycles, the recorded contents of each tile, and the memory of single
 //! layers.
 
-use super::build::MAX_NUMBERS;
 use super::{CoverageFacts, Detail, Inputs};
 use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared
 /// with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less
     /// the reserve.
@@ -34,7 +35,7 @@ pub struct RecordedMemory {
 /// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one
 /// entry for each tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileTotals {
     /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
     pub fullest: u32,
@@ -54,7 +55,7 @@ pub struct TileTotals {
 /// The recorded bytes of one category of lowered variables. Variables that use one address at
 /// different steps all count, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
@@ -69,7 +70,7 @@ pub struct CategoryBytes {
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
 /// page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileMap {
     /// The categories of variables that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
@@ -83,7 +84,7 @@ pub struct TileMap {
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileCategory {
     /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
@@ -97,7 +98,7 @@ pub struct TileCategory {
 
 /// The largest variables on each of the fullest tiles, with their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the number of variables that are listed for each tile.
     pub most: u32,
@@ -116,7 +117,7 @@ pub struct TileVariables {
 /// The name, the category and the liveness of variables. Variables on many tiles have these in
 /// common, and the report has them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
     pub name: String,
@@ -128,7 +129,7 @@ pub struct VariableKind {
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
@@ -152,7 +153,7 @@ pub struct LayerMemory {
 /// The cycles of layers and stages in one run of the program and, in a pipeline, for one
 /// micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Execution {
     /// Whether the cycles were measured in a run or estimated by the compiler.
     pub source: ExecutionSource,
@@ -176,7 +177,7 @@ pub struct Execution {
 
 /// How the profile got its cycles: by measurement or by estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
     /// The cycles were measured while the program ran, since the profile has an execution.
@@ -187,7 +188,7 @@ pub enum ExecutionSource {
 
 /// The cycles of one layer in one run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
@@ -205,7 +206,7 @@ pub struct LayerCycles {
 
 /// The cycles of one pipeline stage, in one run of the program and for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageCycles {
     /// The index of the stage, from 0.
     pub stage: u32,
@@ -256,7 +257,7 @@ impl RecordedMemory {
                 .collect(),
             coverage: None,
             tile_map: match detail {
-                Detail::Page => TileMap::new(tiles, categories, of_tiles, MAX_NUMBERS),
+                Detail::Page => TileMap::new(tiles, categories, of_tiles),
                 _ => None,
             },
         }
@@ -354,8 +355,12 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest entry of `bytes`, and the lowest index if several entries are
-/// the highest. Returns `None` if `bytes` is empty.
-pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
-    Some((0..bytes.len()).rev().max_by_key(|&place| bytes[place])? as u32)
+/// Returns the index of the highest entry of `numbers`, and the lowest index if several entries are
+/// the highest. Returns `None` if `numbers` is empty.
+pub(super) fn first_highest(numbers: &[impl Ord]) -> Option<u32> {
+    Some(
+        (0..numbers.len())
+            .rev()
+            .max_by_key(|&place| &numbers[place])? as u32,
+    )
 }

@@ -5,7 +5,6 @@
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
-use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
 use serde::Serialize;
 
@@ -20,7 +19,7 @@ pub struct Section {
     /// The part of a terminal's output that contains the section. A run prints the parts at
     /// different times.
     pub part: ScreenPart,
-    forms: &'static [Form],
+    pub(super) forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
 }
 
@@ -110,15 +109,11 @@ pub static SECTIONS: [Section; 25] = sections![
 ];
 
 impl Section {
-    pub(super) fn is_in(&self, form: Form) -> bool {
-        self.forms.contains(&form)
-    }
-
     /// Returns the content of the section as the form of output `form` shows it. The list is empty
     /// if the form does not show the section, or if the report has no content for it. Markdown and
     /// the HTML page leave out tables without rows.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
-        if !self.is_in(form) {
+        if !self.forms.contains(&form) {
             return Vec::new();
         }
         (self.blocks)(report, form)
@@ -220,7 +215,7 @@ fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
 /// which size to record next.
 fn sizes(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = table_if(!report.sizes.is_empty(), || tables::sizes(report));
-    blocks.extend(lines(next_size(report)));
+    blocks.extend(lines(sentences::next_size(report)));
     blocks
 }
 
@@ -322,11 +317,12 @@ fn prediction(report: &Report, form: Form) -> Vec<Block> {
 /// Makes the table that compares the predicted and the recorded bytes of each stage by part, such
 /// as code or stash. In Markdown, the table has only the parts whose bytes differ.
 fn parts(report: &Report, form: Form) -> Vec<Block> {
-    let parts = match form {
-        Form::Markdown => fit_tables::changed_parts,
-        _ => fit_tables::parts,
-    };
-    table_if(shows_differences(report, form), || parts(report))
+    table_if(shows_differences(report, form), || {
+        fit_tables::parts(report, |part| match form {
+            Form::Markdown => part.difference != 0,
+            _ => part.predicted.max(part.recorded) > 0,
+        })
+    })
 }
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, and

@@ -16,8 +16,7 @@ use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stag
 use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
-use crate::solve::Goal;
-use crate::wording::{capital, counted, listed, option_name};
+use crate::wording::{capital, counted, listed};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many
@@ -192,7 +191,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
             .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
     );
     let slowest = "that the slowest stage takes at least";
-    let (head, subject) = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
+    let (head, subject) = match (proof.objective == "time", proof.optimal) {
         (false, _) => ("optimal:", "on"),
         (true, true) => (
             "optimal: all splits were tried, or shown to be no faster;",
@@ -208,7 +207,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
 /// most memory, which stage is the slowest, and whether little memory is left. The list is empty if
 /// no configuration is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
-    let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
+    let Some(row) = report.plan.as_ref().and_then(|plan| plan.rows.first()) else {
         return Vec::new();
     };
     let bytes = row.bytes_of_fullest_stage();
@@ -299,7 +298,7 @@ pub fn tried(report: &Report) -> Option<String> {
 /// `None` if no configuration is recommended.
 pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
-    let row = plan.recommended()?;
+    let row = plan.rows.first()?;
     let pipeline = match (row.schedule, row.recompute) {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
@@ -320,4 +319,38 @@ pub fn recommended(report: &Report) -> Option<String> {
         stages(&row.stages),
         on_ipus(u64::from(row.ipus) / row.replicas.max(1), row.replicas)
     ))
+}
+
+/// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
+/// that does not, and the size to record next. Returns `None` if there is only one size.
+pub fn next_size(report: &Report) -> Option<String> {
+    let sizes_that = |fit: bool| {
+        let sizes = report
+            .sizes
+            .iter()
+            .filter(move |size| size.answer.fits == fit);
+        sizes.map(|size| size.micro_batch)
+    };
+    let largest = sizes_that(true).next_back();
+    let over = sizes_that(false).find(|&size| Some(size) > largest);
+    Some(match (largest, over) {
+        (None, None) => return None,
+        (Some(fits), None) => {
+            format!("micro-batches of {fits} fit, the largest recorded: record larger ones")
+        }
+        (None, Some(1)) => "micro-batches of 1 do not fit".to_owned(),
+        (None, Some(over)) => {
+            format!(
+                "micro-batches of {over} do not fit, the smallest recorded: record {}",
+                over / 2
+            )
+        }
+        (Some(fits), Some(over)) if over - fits == 1 => {
+            format!("micro-batches of {fits} fit, {over} do not")
+        }
+        (Some(fits), Some(over)) => {
+            let between = fits.midpoint(over);
+            format!("micro-batches of {fits} fit, {over} do not: record {between} to know more")
+        }
+    })
 }

@@ -3,12 +3,14 @@
 use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
 use crate::memory::{Parts, VariableKinds};
 use crate::model::{LayerNames, ModuleCalls};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A split of the model into pipeline stages, and whether it fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Split {
     /// Whether the split fits: every stage is within its limit, every layer is in a stage, all
     /// constraints hold, and there are enough IPUs.
@@ -50,7 +52,7 @@ pub struct Split {
 
 /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Stage {
     /// The index of the stage, from 0, which is also the index of its IPU.
     pub stage: u32,
@@ -95,7 +97,7 @@ pub struct Stage {
 
 /// The fullest tile of a stage; of several equally full tiles, the first one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FullestTile {
     /// The index of the stage's fullest tile, from 0.
     pub tile: u32,
@@ -122,7 +124,7 @@ pub struct FullestTile {
 
 /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Fullness {
     /// The bytes of the median tile: the lowest number of bytes that at least half of the tiles
     /// do not exceed.
@@ -137,7 +139,7 @@ pub struct Fullness {
 
 /// The number of tiles whose bytes are in one range of a histogram.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bucket {
     /// The lower end in bytes of this range of the histogram, inclusive.
     pub from: u64,
@@ -150,7 +152,7 @@ pub struct Bucket {
 
 /// The boundary between two consecutive stages of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
@@ -172,7 +174,7 @@ pub struct Cut {
 
 /// How moving one layer across a cut would change the memory of the stages on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Move {
     /// The name of the layer that moves across the cut, as a list with one entry.
     pub layers: LayerNames,

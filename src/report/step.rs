@@ -1,5 +1,6 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
+use super::first_highest;
 use crate::search::{PipelineCosts, SearchResult};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
@@ -82,8 +83,6 @@ impl StepFacts {
         replicas: usize,
     ) -> Option<Self> {
         let (times, step) = (costs.times()?, step?);
-        let cycles = costs.problem().cycles(plan);
-        let slowest = (0..cycles.len()).rev().max_by_key(|&stage| cycles[stage]);
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
@@ -106,7 +105,7 @@ impl StepFacts {
             streamed_bytes: streamed,
             streaming_is_counted: streamed
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
-            slowest_stage: slowest.unwrap_or(0) as u32,
+            slowest_stage: first_highest(&costs.problem().cycles(plan)).unwrap_or(0),
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time / 1e6),
             samples_per_second: options

@@ -5,13 +5,15 @@
 
 use super::{Report, join};
 use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::{displayed, grouped_signed, share};
+use crate::wording::{Units, displayed, share};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
 #[derive(Debug, Clone, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables
     /// apart.
@@ -36,7 +38,7 @@ pub struct Table {
 
 /// A column of a table: its name, and the kind of its values.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Column {
     /// The name of the column, which is also its heading.
     pub name: Cow<'static, str>,
@@ -88,7 +90,7 @@ pub enum Form {
 
 /// The kind of value in the cells of a column, which determines how the values are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The cells of the column are short texts, such as `yes` or the name of a schedule.
@@ -113,7 +115,7 @@ pub enum Kind {
 
 /// A row of a table, which shows one item of a list of the report.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
     /// Where the item of the row is in the JSON report, as a JSON pointer such as `/cuts/0`;
     /// empty if the report does not have the item.
@@ -124,7 +126,7 @@ pub struct Row {
 
 /// The value of one cell of a table, which people and programs read in different forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
     /// The cell is empty, since its value is unknown or does not apply.
@@ -201,7 +203,7 @@ impl Cell {
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
-            Cell::Number(number) => grouped_signed(*number),
+            Cell::Number(number) => Units::Bytes.signed(*number),
             Cell::Layer(layer) => displayed(order.name_of(layer)),
             Cell::Layers(layers) => order.displayed_list(layers),
             Cell::Stages(stages) => order.displayed_stages(stages),
@@ -378,10 +380,9 @@ impl Table {
             .iter()
             .flat_map(|row| &row.cells)
             .filter_map(|cell| match *cell {
-                Cell::Share(bytes, limit) => Some((bytes, limit)),
+                Cell::Share(bytes, limit) if self.has_bars => Some((bytes, limit)),
                 _ => None,
             })
-            .filter(|_| self.has_bars)
             .collect()
     }
 

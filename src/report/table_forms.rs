@@ -1,5 +1,4 @@
-//! Writes tables for programs to standard output and files: with aligned columns, as JSON, or with
-//! tabs or commas between cells.
+//! Writes tables as text: with aligned columns, as JSON, or with tabs or commas between cells.
 
 use super::sections::blocks;
 use super::table::Column;
@@ -9,7 +8,7 @@ use crate::escape;
 use crate::model::LayerNames;
 use clap::ValueEnum;
 use serde_json::{Number, Value};
-use std::io::{self, Write};
+use std::io;
 
 /// The format in which results are written (`--format`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, ValueEnum)]
@@ -39,23 +38,23 @@ impl Format {
 }
 
 impl Table {
-    /// Writes all rows of the table to `out` in the format `format`: in aligned columns, as JSON,
-    /// or as lines with tabs or commas under a header. `Auto` means TSV.
+    /// Returns all rows of the table as text in the format `format`: in aligned columns with the
+    /// style `look`, as JSON, or as lines with tabs or commas under a header. `Auto` means TSV.
     ///
     /// # Errors
-    /// When `out` cannot be written to.
-    pub fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+    /// When a cell cannot be written in the format. All cells can.
+    pub fn text(&self, format: Format, look: &TextStyle) -> io::Result<String> {
         match format {
-            Format::Table => writeln!(out, "{}", for_people(self, &TextStyle::default())),
-            Format::Json => self.write_json(out),
-            Format::Csv => self.write_delimited(b',', out),
-            Format::Auto | Format::Tsv => self.write_delimited(b'\t', out),
+            Format::Table => Ok(for_people(self, look) + "\n"),
+            Format::Json => self.json(),
+            Format::Csv => self.delimited(b','),
+            Format::Auto | Format::Tsv => self.delimited(b'\t'),
         }
     }
 
-    /// Writes the table as a JSON array with one object for each row. The keys of the objects are
+    /// Returns the table as a JSON array with one object for each row. The keys of the objects are
     /// the names of the columns in lower case with underscores.
-    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+    fn json(&self) -> io::Result<String> {
         let rows: Vec<_> = self
             .rows
             .iter()
@@ -67,8 +66,7 @@ impl Table {
                     .collect()
             })
             .collect();
-        let text = escape::json(serde_json::to_string_pretty(&rows)?);
-        writeln!(out, "{text}")
+        Ok(escape::json(serde_json::to_string_pretty(&rows)?) + "\n")
     }
 
     /// Converts a cell to a JSON value: `null` for an empty cell, a number if it fits into 64 bits
@@ -85,45 +83,34 @@ impl Table {
         match cell {
             Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => match Number::from_i128(*number) {
-                Some(number) => Value::from(number),
-                None => Value::from(number.to_string()),
-            },
+            Cell::Number(number) => {
+                Number::from_i128(*number).map_or_else(|| number.to_string().into(), Value::from)
+            }
             Cell::Share(part, whole) => Value::from(*part as f64 / (*whole).max(1) as f64),
-            Cell::Text(text) if column.is_number() => match text.parse::<f64>() {
-                Ok(number) => Value::from(number),
-                Err(_) => Value::from(text.clone()),
-            },
+            Cell::Text(text) if column.is_number() => text
+                .parse::<f64>()
+                .map_or_else(|_| text.clone().into(), Value::from),
             Cell::Layers(layers) => names(layers),
             Cell::Stages(stages) => stages.iter().map(names).collect(),
             cell => Value::from(cell.plain(self.pseudo_layers)),
         }
     }
 
-    /// Writes a header with the names of the columns, and all rows. `delimiter`, a tab or a comma,
-    /// separates the cells. Cells are quoted by the rules of CSV, also between tabs.
-    fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
+    /// Returns a header with the names of the columns, and all rows, as lines. `delimiter`, a tab or
+    /// a comma, separates the cells. Cells are quoted by the rules of CSV, also between tabs.
+    fn delimited(&self, delimiter: u8) -> io::Result<String> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
-            .from_writer(out);
+            .from_writer(Vec::new());
         let mut line = |cells: &mut dyn Iterator<Item = String>| {
-            let cells = cells.map(|text| escape::cell(&text).into_bytes());
-            writer.write_record(cells).map_err(io_error)
+            writer.write_record(cells.map(|text| escape::cell(&text)))
         };
         line(&mut self.columns.iter().map(|column| column.name.to_string()))?;
         for row in &self.rows {
             line(&mut row.cells.iter().map(|cell| cell.plain(self.pseudo_layers)))?;
         }
-        writer.flush()
-    }
-}
-
-/// Converts an error of the CSV library to an I/O error. By the kind of an I/O error, callers
-/// recognize a closed pipe; the conversion that the CSV library offers hides the kind.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+        let text = writer.into_inner().map_err(|error| error.into_error())?;
+        String::from_utf8(text).map_err(io::Error::other)
     }
 }
 
@@ -154,9 +141,7 @@ mod tests {
     use crate::report::testing::report;
 
     fn written(table: &Table, format: Format) -> String {
-        let mut out = Vec::new();
-        table.write(format, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        table.text(format, &TextStyle::default()).unwrap()
     }
 
     #[test]

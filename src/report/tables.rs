@@ -10,12 +10,15 @@ use std::cmp::Reverse;
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.
 pub fn stages(report: &Report) -> Table {
-    table!("stages", report.stages(), |stage, place| {
+    table!("stages", report.stages(), |stage, place|
+        let tile = &stage.fullest_tile;
+        let cut = report.cuts.get(place);
+    {
         "Stage" Count (.stage),
         "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
         "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
         "Layers" Layers (.layers),
-        "Fits" Text (stage.fullest_tile.bytes <= stage.fullest_tile.limit),
+        "Fits" Text (tile.bytes <= tile.limit),
         "Limit" Bytes (.fullest_tile.limit),
         "Tile" Count (.fullest_tile.tile),
         "Peak memory" Bytes (.fullest_tile.bytes),
@@ -31,10 +34,10 @@ pub fn stages(report: &Report) -> Table {
         "Median tile" Bytes (.tiles.median),
         "95th percentile tile" Bytes (.tiles.percentile_95),
         "All tiles" Bytes (.total),
-        "Over the cut after it" Bytes (report.cuts.get(place).map(|cut| cut.bytes)),
-        "Doubled by that cut" Bytes (report.cuts.get(place).map(|cut| cut.duplicated)),
+        "Over the cut after it" Bytes (cut.map(|cut| cut.bytes)),
+        "Doubled by that cut" Bytes (cut.map(|cut| cut.duplicated)),
         NotZero "Cycles" Count (stage_cycles(report, place)),
-        ForPeople "Of the limit" Share (Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
+        ForPeople "Of the limit" Share (Cell::Share(tile.bytes, tile.limit)),
         NotZero "Pipeline stages after it" Count (.pipeline?.depth),
         NotZero "Copies" Count (.pipeline?.copies),
         OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
@@ -140,7 +143,10 @@ pub fn sweep_table(report: &Report) -> Table {
         .sweep
         .as_ref()
         .is_some_and(|sweep| sweep.compares_pipelines);
-    table!("sweep", rows, |row| {
+    table!("sweep", rows, |row|
+        let step = row.step.as_ref();
+        let of_micro_batch = step.map(|step| step.cycles.div_ceil(step.micro_batches.max(1)));
+    {
         "IPUs" Count (.ipus),
         "Fits" Text (.fits),
         "Peak memory" Bytes (.fullest_tile_bytes),
@@ -152,12 +158,12 @@ pub fn sweep_table(report: &Report) -> Table {
         "Note" Text (.hint),
         ForPeople "Of the limit" Share (Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
         "Cycles of a step" Count (.step?.cycles),
-        ForPeople "Step" Count (row.step.as_ref().map(|step| time(step.cycles, report))),
+        ForPeople "Step" Count (step.map(|step| time(step.cycles, report))),
         NotZeroAnywhere "Schedule" Text (has_pipelines.then(|| row.schedule.to_string())),
         NotZeroAnywhere "Recompute" Text (has_pipelines.then(|| row.recompute.to_string())),
         NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
         NotZeroAnywhere "State" Text (elsewhere(row)),
-        ForPeople "Micro-batch" Count (row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
+        ForPeople "Micro-batch" Count (of_micro_batch.map(|cycles| time(cycles, report))),
         NotZeroAnywhere "AMP" Text (amps(row)),
     })
     .of(

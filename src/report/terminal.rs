@@ -16,21 +16,16 @@ pub fn sections(
     report: &Report,
     look: &TextStyle,
     is_wanted: impl Fn(&Section) -> bool,
-) -> Vec<(&'static Section, String)> {
+) -> impl Iterator<Item = (&'static Section, String)> {
     blocks(report, Form::Terminal, is_wanted)
         .filter_map(|(section, own)| Some((section, block(report, look, own)?)))
-        .collect()
 }
 
 /// Returns the sections of a report that belong to the given `parts` of a terminal's output, as one
 /// text. The text does not end with a line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
-    join(
-        sections(report, look, |section| parts.contains(&section.part))
-            .into_iter()
-            .map(|(_, line)| line),
-        "\n",
-    )
+    let wanted = sections(report, look, |section| parts.contains(&section.part));
+    join(wanted.map(|(_, line)| line), "\n")
 }
 
 /// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of
@@ -185,7 +180,7 @@ mod tests {
     }
 
     fn section(report: &Report, id: &str, look: &TextStyle) -> String {
-        let lines = sections(report, look, |section| section.id == id).into_iter();
+        let lines = sections(report, look, |section| section.id == id);
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
     }
 

@@ -6,6 +6,8 @@ use crate::memory::RangeCosts;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
 use crate::time::PositionCycles;
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
@@ -13,7 +15,7 @@ use std::ops::{Range, RangeInclusive};
 /// The exact bytes and cycles from which an HTML page computes any split that its reader tries,
 /// and the best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
     /// the number of positions. If `profiles` would have too many numbers of bytes, only positions
@@ -49,7 +51,7 @@ pub struct WhatIf {
 /// The bytes and cycles of one profile. With `--amp`, an HTML page uses them for the stages that
 /// are compiled with the available memory proportion of this profile; without, for all stages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
@@ -69,7 +71,7 @@ pub struct ProfileNumbers {
 
 /// The best split on a number of IPUs, as the list of its cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SplitCuts {
     /// The number of IPUs that the best split may use.
     pub ipus: u32,
@@ -82,7 +84,7 @@ pub struct SplitCuts {
 /// A constraint on the split, such as a pin, that an HTML page checks when its reader moves
 /// cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks the constraint.
     pub name: String,

@@ -8,10 +8,9 @@ mod tile_map;
 
 pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
-pub(super) use tile_map::MAX_NUMBERS;
 
 use super::{
-    Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, WhatIf, answer,
+    Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, VERSION, WhatIf, answer,
 };
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
@@ -86,6 +85,9 @@ impl Report {
             ..RecordedMemory::new(limit, tiles, categories, inputs.detail, of_tiles)
         };
         let report = Self {
+            version: VERSION,
+            provenance: inputs.provenance.clone(),
+            memory,
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
             tied_weights: inputs.tied_weights(),
@@ -94,7 +96,7 @@ impl Report {
             execution: inputs.execution(),
             warnings: inputs.warnings.clone(),
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(memory, inputs.provenance.clone())
+            ..Self::default()
         };
         let report = match inputs.search {
             Some(search) => report.with_search(&inputs, search, &named),

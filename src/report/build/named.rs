@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::profile::CodeKind;
 use crate::report::{
-    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
+    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableKind, VariableSum,
 };
 use crate::search::Outcome;
 use rayon::prelude::*;
@@ -112,6 +112,15 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
+        let kind = |variable: &TileVariable| {
+            let NamedVariable { name, category, .. } = names.of(variable);
+            let kind = VariableKind {
+                name: name.into(),
+                category: category.into(),
+                always_live: self.model.classes.is_always_live(variable.class),
+            };
+            (kind, variable.bytes)
+        };
         // For each of `places` (a tile and a step), the variables that are live there, with their
         // names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
@@ -131,8 +140,7 @@ impl Inputs<'_> {
                 .take(MAX_LACKING)
                 .collect(),
             live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
-            of_tiles: (!tiles.is_empty())
-                .then(|| TileVariables::named(&names, &self.model.classes, tiles, &on_tiles)),
+            of_tiles: (!tiles.is_empty()).then(|| TileVariables::new(tiles, &on_tiles, kind)),
         })
     }
 

@@ -189,26 +189,27 @@ impl Inputs<'_> {
         }
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);
-        let now = [0, 1].map(|side| shown.peaks[number + side]);
-        let moved = |at: usize, layers: Range<usize>, to: usize| {
+        let moved = |new: usize, to_stage: usize| {
             let compiled = |positions, side| CompiledStage {
                 positions,
                 profile: shown.profiles[number + side],
             };
             let after = shown.stages.len() - 1 - number;
             let bytes = [
-                problem.peak(&compiled(start..at, 0), after)?,
-                problem.peak(&compiled(at..end, 1), after - 1)?,
+                problem.peak(&compiled(start..new, 0), after)?,
+                problem.peak(&compiled(new..end, 1), after - 1)?,
             ];
             Some(Move {
-                layers: self.names(layers),
-                to_stage: to as u32,
+                layers: self.names(at.min(new)..at.max(new)),
+                to_stage: to_stage as u32,
                 fullest_tile_bytes: bytes,
-                change: [0, 1].map(|side| free_bytes(bytes[side], now[side])),
+                change: [0, 1].map(|side| free_bytes(bytes[side], shown.peaks[number + side])),
             })
         };
-        let back = (at > start + 1).then(|| moved(at - 1, at - 1..at, number + 1));
-        let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
-        back.into_iter().chain(on).flatten().collect()
+        [(at - 1, number + 1), (at + 1, number)]
+            .into_iter()
+            .filter(|&(new, _)| start < new && new < end)
+            .filter_map(|(new, to_stage)| moved(new, to_stage))
+            .collect()
     }
 }

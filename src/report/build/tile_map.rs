@@ -1,15 +1,14 @@
 //! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
 //! category, and the largest lowered variables.
 
-use crate::model::{FetchedNames, NamedVariable, TileVariable};
-use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
+use crate::profile::{RecordedCategory, RecordedTile, TileBytes};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// Upper bound on the numbers in a map of tiles (categories times tiles), so that the map is below
 /// about 4 MB of JSON. All categories on 16 IPUs are within this bound.
-pub const MAX_NUMBERS: usize = 1_000_000;
+const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on the variables that the HTML page's map of tiles lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
 /// Upper bound on the tiles whose largest variables the report lists. All tiles of one IPU are
@@ -18,14 +17,13 @@ const MAX_TILES: usize = 2_000;
 
 impl TileMap {
     /// Makes the map of all `tiles`, with the bytes of each tile by category; `None` if there are
-    /// no tiles. The map has at most `max_numbers` numbers, so the categories with the fewest bytes
+    /// no tiles. The map has at most [`MAX_NUMBERS`] numbers, so the categories with the fewest bytes
     /// may be left out. `variables` has the largest variables of the fullest tiles, if their names
     /// are known.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
         variables: Option<TileVariables>,
-        max_numbers: usize,
     ) -> Option<Self> {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
         let mut used: Vec<_> = (categories.iter())
@@ -35,7 +33,7 @@ impl TileMap {
         used.sort_by_key(|&(total, _)| Reverse(total));
         let is_overlapped = |category: &RecordedCategory| category.overlapped.end() > 0;
         let by_tile = |bytes: &TileBytes| all.clone().map(|tile| bytes.get(tile).into()).collect();
-        let mut room = max_numbers;
+        let mut room = MAX_NUMBERS;
         let kept: Vec<TileCategory> = used
             .iter()
             .take_while(|(_, category)| {
@@ -73,30 +71,15 @@ impl TileVariables {
         tiles
     }
 
-    /// Looks up the names and categories of variables for a map of tiles. `found` has the variables
-    /// of each tile in `tiles`.
-    pub(super) fn named(
-        names: &FetchedNames<'_>,
-        classes: &LiveClasses,
-        tiles: Vec<u32>,
-        found: &[Vec<TileVariable>],
-    ) -> Self {
-        Self::new(tiles, found, |variable| {
-            let NamedVariable { name, category, .. } = names.of(variable);
-            let kind = VariableKind {
-                name: name.into(),
-                category: category.into(),
-                always_live: classes.is_always_live(variable.class),
-            };
-            (kind, variable.bytes)
-        })
-    }
-
     /// Stores each variable of a map of tiles as its bytes and an index into a list of distinct
     /// kinds (name, category, and whether always live), since many tiles have variables of one
     /// kind. `kind` returns the kind and the bytes of a variable, and `found` has the variables of
     /// each tile in `tiles`.
-    fn new<T>(tiles: Vec<u32>, found: &[Vec<T>], kind: impl Fn(&T) -> (VariableKind, u64)) -> Self {
+    pub(super) fn new<T>(
+        tiles: Vec<u32>,
+        found: &[Vec<T>],
+        kind: impl Fn(&T) -> (VariableKind, u64),
+    ) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
         let mut place = |variable| {
@@ -135,14 +118,13 @@ mod tests {
 
     #[test]
     fn categories_have_their_bytes_by_tile_and_the_smallest_are_left_out() {
-        let tiles = [RecordedTile::default(); 3];
         let categories = [
             category("none", [0; 3], [0; 3]),
             category("small", [1, 0, 0], [0; 3]),
             category("large", [9, 0, 7], [0, 0, 6]),
         ];
-        let map = |max| TileMap::new(&tiles, &categories, None, max).unwrap();
-        let whole = map(9);
+        let map = |tiles| TileMap::new(&vec![RecordedTile::default(); tiles], &categories, None);
+        let whole = map(3).unwrap();
         let names: Vec<&str> = whole
             .categories
             .iter()
@@ -153,9 +135,11 @@ mod tests {
         assert_eq!(whole.categories[0].overlapped, [0, 0, 6]);
         assert_eq!(whole.categories[1].bytes, [1, 0, 0]);
         assert!(whole.categories[1].overlapped.is_empty());
-        let kept = |max| (map(max).categories.len(), map(max).left_out);
-        assert_eq!([kept(8), kept(5)], [(1, 1), (0, 2)]);
-        assert_eq!(TileMap::new(&[], &categories, None, 9), None);
+        let kept = |tiles| map(tiles).map(|map| (map.categories.len(), map.left_out));
+        assert_eq!(kept(MAX_NUMBERS / 3), Some((2, 0)));
+        assert_eq!(kept(MAX_NUMBERS / 2), Some((1, 1)));
+        assert_eq!(kept(MAX_NUMBERS / 2 + 1), Some((0, 2)));
+        assert_eq!(kept(0), None);
     }
 
     #[test]

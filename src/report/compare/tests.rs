@@ -6,9 +6,7 @@ use crate::report::testing::report;
 use crate::report::{Table, json};
 
 fn written(report: &Report) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    json::write_report(report, &mut bytes).unwrap();
-    bytes
+    json(report).unwrap().into_bytes()
 }
 
 fn row(table: &Table, first: &str) -> Vec<String> {
@@ -132,18 +130,11 @@ fn reports_of_another_kind_are_compared_with_a_warning() {
 
 #[test]
 fn other_files_are_refused_by_kind() {
-    let error = |text: &str| read(text.as_bytes()).unwrap_err();
-    let format = |text: &str| matches!(error(text), CompareError::OtherFormat(_));
-    let version = |text: &str| matches!(error(text), CompareError::OtherVersion(_));
-    assert!(matches!(error(""), CompareError::NotJson(_)));
-    assert!(matches!(
-        error("layers_per_ipu: [1]"),
-        CompareError::NotJson(_)
-    ));
-    assert!(matches!(
-        error(&"[".repeat(10_000)),
-        CompareError::NotJson(_)
-    ));
+    let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+    let deep = "[".repeat(10_000);
+    for other in ["", "layers_per_ipu: [1]", &deep] {
+        assert!(error(other).starts_with("it is not JSON"), "{other}");
+    }
     for other in [
         "[]",
         "3",
@@ -151,7 +142,8 @@ fn other_files_are_refused_by_kind() {
         r#"{"format": "other"}"#,
         r#"{"format": [1]}"#,
     ] {
-        assert!(format(other), "{other}: {}", error(other));
+        let error = error(other);
+        assert!(error.starts_with("its format is "), "{other}: {error}");
     }
     for other in [
         "2",
@@ -163,16 +155,14 @@ fn other_files_are_refused_by_kind() {
         "18446744073709551616",
     ] {
         let text = format!(r#"{{"format": "popliner-report", "version": {other}}}"#);
-        assert!(version(&text), "{other}: {}", error(&text));
+        let error = error(&text);
+        assert!(error.starts_with("it is a report of version "), "{error}");
+        assert!(error.contains("reads version"), "{other}: {error}");
     }
     let text = r#"{"format": "popliner-report", "version": 1}"#;
-    assert!(
-        matches!(error(text), CompareError::Damaged(_)),
-        "{}",
-        error(text)
-    );
+    assert!(error(text).contains("not a complete one"));
     let long = format!(r#"{{"format": "{}"}}"#, "é".repeat(1000));
-    assert!(error(&long).to_string().len() < 300);
+    assert!(error(&long).len() < 300);
 }
 
 #[test]
@@ -188,10 +178,8 @@ fn a_report_without_one_of_its_fields_is_damaged() {
     for field in ["provenance", "memory", "layers", "cuts", "warnings"] {
         let mut value = whole.clone();
         value.as_object_mut().unwrap().remove(field);
-        let error = read(value.to_string().as_bytes()).unwrap_err();
-        let CompareError::Damaged(missing) = error else {
-            panic!("{field}: {error}");
-        };
-        assert!(missing.to_string().contains(field), "{field}: {missing}");
+        let error = read(value.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("not a complete one"), "{field}: {error}");
+        assert!(error.contains(field), "{field}: {error}");
     }
 }

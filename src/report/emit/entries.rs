@@ -144,10 +144,9 @@ impl Draft<'_> {
             }
         }
         self.text.by_stages(|stages| {
-            let last = source.forward_stages(stages).saturating_sub(1).to_string();
             source
                 .out_returns(stages)
-                .then(|| line(source.place_of_out(), "Out", &last))
+                .then(|| line(source.place_of_out(), "Out", &stages.to_string()))
         });
     }
 

@@ -129,9 +129,8 @@ impl<'a> Lines<'a> {
             .collect();
         for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
             if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
-                let is_part = (first, last) != (*from, *to);
                 self.all.push(Line {
-                    stages: is_part.then_some((*from as u32, *to as u32)),
+                    stages: (run.len() < lines.len()).then_some((*from as u32, *to as u32)),
                     ..self.line(line)
                 });
             }

@@ -66,12 +66,6 @@ impl EmitForm {
         option_name(&self)
     }
 
-    /// Returns the name of the section of standard output that contains the split in this form,
-    /// such as `emit-poptorch`.
-    pub fn section(self) -> String {
-        format!("emit-{}", self.name())
-    }
-
     /// Chooses the form of configuration that suits the framework of the report; `None` if the
     /// report has no split, or if no form suits its framework, such as Poplar. For TensorFlow, the
     /// form has the Keras layer at which each stage begins, if the profile names these layers;
@@ -128,17 +122,24 @@ pub struct Configuration {
 
 /// Writes the split of `report` as configuration in the given form of `--emit`. The result is empty
 /// if the report has no split, and has only notes for the user if the split leaves layers out.
-/// `root` is the name of the model in the user's code. The field [`Configuration::lines`], which is
-/// for HTML pages, stays empty.
-pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
-    let Some(source) = FormSource::of(report, root) else {
+/// `root` is the name of the model in the user's code. With `most_stages`, also returns the lines
+/// for all splits of the report's layers into at most this number of stages
+/// ([`Configuration::lines`]), among which an HTML page chooses when its reader moves cuts.
+pub fn emit(
+    form: EmitForm,
+    report: &Report,
+    root: &str,
+    most_stages: Option<usize>,
+) -> Configuration {
+    let Some(mut source) = FormSource::of(report, root) else {
         return Configuration::default();
     };
-    let by_counts = source.split.by_counts.as_ref();
-    let source = FormSource {
-        other: by_counts.filter(|_| form.has_counts()),
+    let of_all = FormSource {
+        most_stages,
         ..source
     };
+    let by_counts = source.split.by_counts.as_ref();
+    source.other = by_counts.filter(|_| form.has_counts());
     let lines = written(form, source);
     let text = |is_apart: bool| {
         lines
@@ -152,21 +153,8 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
         form: form.name(),
         text: text(false),
         notes: text(true),
-        lines: Vec::new(),
+        lines: most_stages.map_or(Vec::new(), |_| written(form, of_all)),
     }
-}
-
-/// Returns the lines of configuration, in the given form of `--emit`, for all splits of the
-/// report's layers into at most `most_stages` stages. An HTML page chooses among these lines when
-/// its reader moves cuts. The list is empty if the report has no split.
-pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
-        let source = FormSource {
-            most_stages: Some(most_stages),
-            ..source
-        };
-        written(form, source)
-    })
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {

@@ -61,7 +61,7 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
 
 /// Returns a configuration as `--emit` prints it, with its notes.
 fn written(form: EmitForm, report: &Report) -> String {
-    let emitted = emit(form, report, MODEL);
+    let emitted = emit(form, report, MODEL, None);
     emitted.notes + &emitted.text
 }
 
@@ -184,7 +184,7 @@ fn what_does_not_fit_says_so_first() {
     }
     split.split.as_mut().unwrap().unplaced = vec![Some("3".into())];
     for &form in EmitForm::value_variants() {
-        let emitted = emit(form, &split, MODEL);
+        let emitted = emit(form, &split, MODEL, None);
         let all = emitted.notes + &emitted.text;
         assert!(
             all.trim_start_matches("# ").starts_with("WARNING: "),
@@ -198,7 +198,7 @@ fn what_does_not_fit_says_so_first() {
 fn notes_are_below_the_configuration() {
     for report in [split(&[&["0"], &["1"]], 3), with_modules()] {
         for &form in EmitForm::value_variants() {
-            let text = emit(form, &report, MODEL).text;
+            let text = emit(form, &report, MODEL, None).text;
             let mut lines = text.lines().skip_while(|line| !line.starts_with("# "));
             assert!(lines.all(|line| line.starts_with("# ")), "{text}");
         }
@@ -209,7 +209,7 @@ fn notes_are_below_the_configuration() {
 fn a_comment_is_no_name_of_a_section() {
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
         for &form in EmitForm::value_variants() {
-            let text = emit(form, &split, MODEL).text;
+            let text = emit(form, &split, MODEL, None).text;
             let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
             assert!(comments.all(|comment| comment.contains(' ')), "{text}");
         }
@@ -251,7 +251,7 @@ fn modules_of_the_profile_begin_blocks() {
     ] {
         has(&text, part);
     }
-    let text = emit(EmitForm::Poptorch, &report, "bert").text;
+    let text = emit(EmitForm::Poptorch, &report, "bert", None).text;
     has(&text, "BeginBlock(bert.net.h[1], ipu_id=1)");
     let text = written(EmitForm::PipelineSplits, &report);
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";

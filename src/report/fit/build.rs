@@ -6,7 +6,7 @@ use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
 use crate::report::{
     CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance, RecordedMemory,
-    RecordedTileFacts, Report, TileParts,
+    RecordedTileFacts, Report, TileParts, VERSION,
 };
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
@@ -59,10 +59,13 @@ impl Report {
             comparison: None,
         };
         Self {
+            version: VERSION,
+            provenance: inputs.provenance,
+            memory,
             fit: Some(fit),
             warnings: inputs.warnings,
             contradictions: inputs.contradictions,
-            ..Self::of_memory(memory, inputs.provenance)
+            ..Self::default()
         }
         .without_unearned_verdict()
     }

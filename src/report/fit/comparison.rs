@@ -1,30 +1,13 @@
 //! Compares the recorded memory of each IPU with the prediction for the pipeline stage that runs on
 //! the IPU.
 
+use crate::message::{FileError, unusable};
 use crate::report::{
     CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
     TileParts,
 };
 use crate::search::free_bytes;
 use std::collections::BTreeSet;
-use thiserror::Error;
-
-/// The reason why a report cannot be the prediction for a recorded compilation.
-#[derive(Debug, Error, PartialEq)]
-pub enum FitComparisonError {
-    /// The report that should predict the stages has no split, so there is nothing to compare.
-    #[error(
-        "it has no split to compare with; give a report that --export-json wrote with --solve or \
-         --layers-per-ipu"
-    )]
-    NoSplit,
-    /// The report that should predict the stages has a split without stages, since its search found
-    /// no split.
-    #[error(
-        "its split has no stages, since none was found; give a report of a search that found one"
-    )]
-    NoStages,
-}
 
 impl FitComparison {
     /// Compares each stage of `prediction`, the report of an earlier run, with the recorded memory
@@ -32,13 +15,18 @@ impl FitComparison {
     ///
     /// # Errors
     /// When the prediction has no split, or a split without stages.
-    pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, FitComparisonError> {
-        let split = prediction
-            .split
-            .as_ref()
-            .ok_or(FitComparisonError::NoSplit)?;
+    pub fn new(prediction: &Report, fit: &Fit) -> Result<Self, FileError> {
+        let Some(split) = &prediction.split else {
+            return unusable(
+                "it has no split to compare with; give a report that --export-json wrote with \
+                 --solve or --layers-per-ipu",
+            );
+        };
         if split.stages.is_empty() {
-            return Err(FitComparisonError::NoStages);
+            return unusable(
+                "its split has no stages, since none was found; give a report of a search that \
+                 found one",
+            );
         }
         let ipus = fit.of_replica();
         let (pairs, matched_by) = matched(&split.stages, ipus);

@@ -13,16 +13,18 @@ pub(super) mod tables;
 mod tests;
 
 pub use build::FitInputs;
-pub use comparison::{FitComparisonError, PartComparison};
+pub use comparison::PartComparison;
 
 use crate::model::LayerNames;
 use crate::profile::{CodeKind, PipelineName};
 use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, sum};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a compilation that Poplar recorded fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Fit {
     /// Whether every tile of every IPU is within its limit and its memory.
     pub fits: bool,
@@ -59,7 +61,7 @@ pub struct Fit {
 // `RecordedTileFacts` and `FullestTile`, since they have little in common: the parts that both
 // have are types of their own (`Fullness`, `Curve` and `TileParts`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct IpuFit {
     /// The index of the IPU, from 0.
     pub ipu: u32,
@@ -95,7 +97,7 @@ pub struct IpuFit {
 /// The fullest tile of an IPU, as the compiler recorded it; of equally full tiles, the first
 /// one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordedTileFacts {
     /// The index of the IPU's fullest tile, counted across all IPUs.
     pub tile: u32,
@@ -130,7 +132,7 @@ pub struct RecordedTileFacts {
 /// over tiles. Their names show their purpose. All of these variables are added up, even if they
 /// are never live at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct NamedBytes {
     /// Bytes of stashed tensors, that is, of the copies for micro-batches between their forward
     /// and backward pass.
@@ -159,7 +161,7 @@ impl Fit {
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FitComparison {
     /// The path of the profile from which the stages were predicted, as the report of the
     /// prediction has it.
@@ -184,7 +186,7 @@ pub struct FitComparison {
 
 /// How the stages of a prediction were matched with IPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
     /// Predicted stages were matched with IPUs by the names of the layers that run on each IPU.
@@ -198,7 +200,7 @@ pub enum MatchedBy {
 
 /// Evidence that a compilation was cut at other layers than the prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if there are as many IPUs as predicted stages.
     pub ipus: Option<u32>,
@@ -211,7 +213,7 @@ pub struct CutElsewhere {
 
 /// The predicted and the recorded bytes of one pipeline stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageComparison {
     /// The index of the predicted stage.
     pub stage: u32,
@@ -252,7 +254,7 @@ pub struct StageComparison {
 /// Bytes of a tile by kind of contents, for the kinds that predictions and profiles both
 /// distinguish.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileParts {
     /// Bytes of data variables that are live at the peak, including variables of the run-time
     /// and of host exchange.
@@ -349,11 +351,15 @@ impl TileParts {
     /// accumulators unless `has_accumulators`. The result is comparable with the bytes of a tile
     /// that do not distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        if !has_stash {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);
-        }
-        if !has_accumulators {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.accumulators)]);
+        let named = [
+            (has_stash, &mut self.stash),
+            (has_accumulators, &mut self.accumulators),
+        ];
+        for (_, bytes) in named
+            .into_iter()
+            .filter(|(is_told_apart, _)| !is_told_apart)
+        {
+            self.variables = sum(&[self.variables, std::mem::take(bytes)]);
         }
         self
     }

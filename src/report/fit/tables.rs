@@ -1,6 +1,6 @@
 //! Tables about a recorded compilation, and about how it differs from the prediction.
 
-use super::{IpuFit, StageComparison};
+use super::{IpuFit, PartComparison, StageComparison};
 use crate::report::{Cell, Report, Table, table};
 use crate::wording::signed_share;
 
@@ -105,11 +105,11 @@ pub fn stages(report: &Report) -> Table {
 }
 
 /// Makes the table that compares the fullest tile of each stage by kind of contents, such as code:
-/// for each stage, a row for each kind that has predicted or recorded bytes.
-pub fn parts(report: &Report) -> Table {
+/// for each stage, a row for each kind that `is_shown` accepts.
+pub fn parts(report: &Report, is_shown: impl Fn(&PartComparison) -> bool) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
-    let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
-    table!("compare-parts", used, |(stage, part)| {
+    let shown = parts.filter(|(_, part)| is_shown(part));
+    table!("compare-parts", shown, |(stage, part)| {
         "Stage" Count (stage.stage),
         "IPU" Count (stage.ipu),
         "Part" Text (part.name),
@@ -117,14 +117,4 @@ pub fn parts(report: &Report) -> Table {
         "Recorded" Bytes (part.recorded),
         "Difference" Change (part.difference),
     })
-}
-
-/// Makes the table of predicted and recorded bytes on the fullest tile of each stage by kind of
-/// contents, such as code. Kinds with the predicted bytes are left out.
-pub fn changed_parts(report: &Report) -> Table {
-    let mut table = parts(report);
-    table
-        .rows
-        .retain(|row| row.cells.last() != Some(&Cell::Number(0)));
-    table
 }

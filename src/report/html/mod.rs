@@ -11,17 +11,12 @@
 mod tests;
 
 use super::terminal::TextStyle;
-use super::{Format, Report, join, json, sentences, terminal};
+use super::{Format, Report, join, sentences, terminal};
 use crate::escape::json_in_script;
 use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
-
-/// The HTML document of the page. Names in double braces are replaced by texts. The content
-/// security policy of the document has the hashes of [`STYLE`] and [`SCRIPT`], which `BLESS=1 cargo
-/// test --lib html` writes.
-const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
@@ -57,27 +52,20 @@ pub fn viewer() -> String {
     )
 }
 
-/// Makes the HTML document of a page. `without_scripts` is the text for browsers that run no
+/// Makes the HTML document of a page from the template `page.html`, whose content security policy
+/// has the hashes of [`STYLE`] and [`SCRIPT`]; `BLESS=1 cargo test --lib html` writes the hashes.
+/// `without_scripts` is the text for browsers that run no
 /// scripts, and `data` the HTML element that contains the report; empty for a page without a
 /// report.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
-    let mut pieces = DOCUMENT.split("{{");
-    let mut text = pieces.next().unwrap_or_default().to_string();
-    for piece in pieces {
-        let (name, rest) = piece.split_once("}}").unwrap_or((piece, ""));
-        match name {
-            "title" => text += &escaped(title),
-            "style" => text += STYLE,
-            "without-scripts" => text += &escaped(without_scripts),
-            "data" => text += data,
-            "script" => text += SCRIPT,
-            // A placeholder in double braces with any other name stays in the HTML page, where a
-            // test finds it.
-            name => text += &format!("{{{{{name}}}}}"),
-        }
-        text += rest;
-    }
-    text
+    format!(
+        include_str!("page.html"),
+        title = escaped(title),
+        style = STYLE,
+        without_scripts = escaped(without_scripts),
+        data = data,
+        script = SCRIPT,
+    )
 }
 
 /// Returns what a browser without scripts shows, as plain text: the verdict, the reason why no
@@ -180,7 +168,7 @@ fn within(report: &Report, most: usize) -> String {
 
 fn element(report: &Report, compression: Compression) -> String {
     // Writing JSON to memory does not fail, so there is no error to pass on.
-    let json = json_in_script(json::text(report).unwrap_or_default());
+    let json = json_in_script(super::json(report).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
     }

@@ -200,14 +200,15 @@ pub fn advice(advice: &Advice) -> String {
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
         |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
-    let (constraints, weights) = (&relaxation.constraints, &relaxation.weights);
-    let without = format!("without {}", list(constraints));
-    let untied = format!("with {} untied ({})", list(weights), code("--untie"));
-    match (constraints.is_empty(), weights.is_empty()) {
-        (_, true) => without,
-        (true, false) => untied,
-        (false, false) => format!("{without} and {untied}"),
+    let mut parts = Vec::new();
+    if !relaxation.constraints.is_empty() {
+        parts.push(format!("without {}", list(&relaxation.constraints)));
     }
+    if !relaxation.weights.is_empty() {
+        let (weights, option) = (list(&relaxation.weights), code("--untie"));
+        parts.push(format!("with {weights} untied ({option})"));
+    }
+    parts.join(" and ")
 }
 
 /// Returns the sentence that compares the user's split with the best split, by the bytes on their

@@ -41,9 +41,9 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     };
     let mut kept: Vec<usize> = (0..widths.len()).collect();
     while taken(kept.iter().map(|&place| least(place))) > room && kept.len() > 2 {
-        let last = (0..kept.len())
-            .rev()
-            .find(|&place| rows.columns[kept[place]].kind != Kind::Layers);
+        let last = kept
+            .iter()
+            .rposition(|&place| rows.columns[place].kind != Kind::Layers);
         kept.remove(last.unwrap_or(kept.len() - 1));
     }
     let chosen = rows.clone().at(&kept);
@@ -128,11 +128,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     for row in &rows.rows {
         let cells = rows.columns.iter().zip(&row.cells);
         table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
-            (Kind::Bytes | Kind::Change | Kind::Free, Cell::Number(bytes)) => {
-                let sign = if *bytes < 0 { "-" } else { "" };
-                let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
-                format!("{sign}{}", units.short(bytes))
-            }
+            (Kind::Bytes | Kind::Change | Kind::Free, Cell::Number(bytes)) => units.signed(*bytes),
             (Kind::Count, Cell::Number(number)) => number.to_string(),
             (_, Cell::Layers(layers)) => rows.pseudo_layers.plain_list(layers),
             (_, cell) => cell.displayed(rows.pseudo_layers),

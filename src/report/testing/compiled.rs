@@ -57,7 +57,10 @@ pub(crate) fn compiled() -> Report {
             ipus,
         }),
         warnings: report().warnings,
-        ..Report::of_memory(memory, provenance)
+        version: VERSION,
+        provenance,
+        memory,
+        ..Report::default()
     }
 }
 

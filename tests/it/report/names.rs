@@ -1,7 +1,7 @@
 //! Hostile texts in every form of a report.
 
 use crate::support::{profile, root, typed};
-use popliner::report::{Format, Report, html, markdown, write_json};
+use popliner::report::{Format, Report, Table, html, json, markdown, terminal::TextStyle};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -68,12 +68,6 @@ fn reports() -> Vec<[Report; 2]> {
     reports
 }
 
-fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
-    let mut out = Vec::new();
-    write(&mut out).expect("memory");
-    String::from_utf8(out).expect("UTF-8")
-}
-
 /// Returns the number of cells on each line of Markdown.
 fn bars(text: &str) -> Vec<usize> {
     text.lines().map(|line| line.matches('|').count()).collect()
@@ -93,10 +87,11 @@ fn hostile_texts_stay_texts_in_every_form() {
         }
         // Hostile names add no line and no cell.
         assert_eq!(bars(&document), bars(&markdown(&plain)), "{document}");
-        let tables = report.tables(Format::Csv);
-        let mut tables = tables.iter();
-        let rows = written(|out| tables.try_for_each(|table| table.write(Format::Csv, out)));
-        let json = written(|out| write_json(&report, out));
+        let tables = report.tables(Format::Csv).into_iter();
+        let look = TextStyle::default();
+        let text = |table: Table| table.text(Format::Csv, &look).expect("memory");
+        let rows: String = tables.map(text).collect();
+        let json = json(&report).expect("memory");
         for text in [&page, &document, &rows, &json] {
             let others = ['\u{202e}', '\u{2066}', '\u{2028}'];
             let is_obeyed = |c: char| c.is_control() && c != '\n' || others.contains(&c);

@@ -154,13 +154,13 @@ const BEGINNINGS: [(EmitForm, &str); 3] = [
 fn beginnings(report: &Report) -> Vec<Vec<(usize, String)>> {
     let mut lists = Vec::new();
     for (form, line) in BEGINNINGS {
-        let text = emit(form, report, "model").text;
+        let text = emit(form, report, "model", None).text;
         let line = Regex::new(line).expect("a regex");
         let begins = line.captures_iter(&text);
         let begins = begins.map(|own| (own[2].parse().expect("a stage"), own[1].to_owned()));
         lists.push(begins.collect::<Vec<_>>());
     }
-    let splits = emit(EmitForm::PipelineSplits, report, "model").text;
+    let splits = emit(EmitForm::PipelineSplits, report, "model", None).text;
     let modules = splits.lines().filter_map(|line| line.strip_prefix("- "));
     let modules = (1..).zip(modules.map(|module| module.trim_matches('"').to_owned()));
     lists.push(modules.filter(|own| !own.1.starts_with('<')).collect());
