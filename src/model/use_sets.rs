@@ -218,50 +218,30 @@ pub struct UseSetIndex {
 }
 
 impl UseSetIndex {
+    /// Lists the use sets (the operation groups that use a variable) of compute sets and memory
+    /// regions. `set_of` has the use set of each variable, and `sets` is the number of use sets.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let mut index = Self {
-            of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
-            of_regions: vec![Box::default(); profile.region_variables.len()],
+        let of_lists = |lists: &VariableLists| {
+            let of_list = |seen: &mut Vec<bool>, position: usize| {
+                let members = lists.members(position as u32).iter();
+                let used = members.map(|&variable| set_of[variable as usize]);
+                // Many variables of a compute set or memory region have the same use set. `seen`
+                // marks the use sets that are already in the list `sets` of this compute set or
+                // region, and is then cleared.
+                let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                let sets = ascending(used.filter(is_new));
+                sets.iter().for_each(|&set| seen[set as usize] = false);
+                sets
+            };
+            (0..lists.len())
+                .into_par_iter()
+                .map_init(|| vec![false; sets], of_list)
+                .collect()
         };
-        index.renew(profile, set_of, sets, |_| false);
-        index
-    }
-
-    /// Recomputes the lists of use sets (the operation groups that use a variable) of compute sets
-    /// and memory regions. Only lists that are empty, or that contain a set for which `is_changed`
-    /// is true, are recomputed. `set_of` has the new use set of each variable, and `sets` is the
-    /// new number of use sets.
-    pub fn renew(
-        &mut self,
-        profile: &Profile,
-        set_of: &[u32],
-        sets: usize,
-        is_changed: impl Fn(u32) -> bool + Sync,
-    ) {
-        let is_old = |(_, sets): &(usize, &mut Box<[u32]>)| {
-            sets.is_empty() || sets.iter().any(|&set| is_changed(set))
-        };
-        let renew = |lists: &VariableLists, sets_of_lists: &mut [Box<[u32]>]| {
-            sets_of_lists
-                .par_iter_mut()
-                .enumerate()
-                .filter(is_old)
-                .for_each_init(
-                    || vec![false; sets],
-                    |seen, (position, sets)| {
-                        let members = lists.members(position as u32).iter();
-                        let used = members.map(|&variable| set_of[variable as usize]);
-                        // Many variables of a compute set or memory region have the same use set.
-                        // `seen` marks the use sets that are already in the list `sets` of this
-                        // compute set or region, and is then cleared.
-                        let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
-                        *sets = ascending(used.filter(is_new));
-                        sets.iter().for_each(|&set| seen[set as usize] = false);
-                    },
-                );
-        };
-        renew(&profile.compute_set_variables, &mut self.of_compute_sets);
-        renew(&profile.region_variables, &mut self.of_regions);
+        Self {
+            of_compute_sets: of_lists(&profile.compute_set_variables),
+            of_regions: of_lists(&profile.region_variables),
+        }
     }
 
     /// Returns the use sets (the operation groups that use each variable) of the variables that a
@@ -372,21 +352,14 @@ mod tests {
     }
 
     #[test]
-    fn programs_have_the_sets_of_their_variables_before_and_after_a_change() {
+    fn programs_have_the_sets_of_their_variables() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/popart-bert-inference");
         let profile = Profile::read(&folder.join("profile.pop")).unwrap();
         let count = profile.variables.len() as u32;
-        let mut set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
-        let mut index = UseSetIndex::new(&profile, &set_of, 7);
-        let before = plain(&profile, &set_of);
-        assert_eq!(indexed(&profile, &index), before);
-        assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of the variables of use set 3 get a new use set, and `index` is updated.
-        let changed = set_of.iter_mut().filter(|set| **set == 3);
-        changed.step_by(2).for_each(|set| *set = 7);
-        index.renew(&profile, &set_of, 8, |set| set == 3);
-        let after = plain(&profile, &set_of);
-        assert_ne!(after, before);
-        assert_eq!(indexed(&profile, &index), after);
+        let set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
+        let index = UseSetIndex::new(&profile, &set_of, 7);
+        let expected = plain(&profile, &set_of);
+        assert_eq!(indexed(&profile, &index), expected);
+        assert!(expected.iter().any(Vec::is_empty) && expected.iter().any(|list| list.len() == 7));
     }
 }
