@@ -1,6 +1,6 @@
 //! Defines errors that prevent reading a debug file, and signs of damage in a readable file.
 
-use super::document::Texts;
+use super::document::MAX_ITEMS;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use thiserror::Error;
 
@@ -16,8 +16,7 @@ pub fn shape(what: &str) -> FileError {
 /// item: contexts, texts or names.
 pub fn too_many(what: &str) -> FileError {
     FileError::new(format!(
-        "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
-        Texts::LIMIT
+        "the file holds more than {MAX_ITEMS} {what}, more than any model has; {DEBUG_AGAIN}"
     ))
 }
 

@@ -6,10 +6,10 @@ use super::context::{ContextRecord, Draft};
 use super::damage::{shape, too_many};
 use super::take::{Skipped, Take, To, next_key};
 use crate::message::{FileError, Result};
-use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashSet;
 use std::mem::replace;
+use std::sync::Arc;
 
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
@@ -17,8 +17,9 @@ pub struct Collected {
     /// The debug contexts and the string table that were read so far. Contexts with the same id are
     /// not yet removed.
     pub info: DebugInfo,
-    /// The distinct texts of all debug contexts. Contexts refer to texts by index.
-    pub texts: Interner,
+    /// The distinct texts of all debug contexts. Many contexts have the same text, which is stored
+    /// once.
+    texts: HashSet<Arc<str>>,
     /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
     pub saw_contexts: bool,
@@ -99,13 +100,18 @@ impl Collected {
         let DebugInfo {
             records, fields, ..
         } = &mut self.info;
-        if records.len() >= Texts::LIMIT as usize {
+        if records.len() >= MAX_ITEMS {
             return Err(too_many("contexts"));
         }
         let first = u32::try_from(fields.len()).map_err(|_| too_many("texts"))?;
         for (field, text) in self.draft.fields() {
-            let text = self.texts.intern(text);
-            fields.push((field, text.ok_or_else(|| too_many("texts"))?));
+            let known = self.texts.get(text).cloned();
+            let text = known.unwrap_or_else(|| {
+                let new: Arc<str> = text.into();
+                self.texts.insert(new.clone());
+                new
+            });
+            fields.push((field, text));
         }
         records.push(ContextRecord {
             first_field: first,
@@ -118,7 +124,9 @@ impl Collected {
     /// Appends an entry of the string table. Refuses the file if there are more entries than 32-bit
     /// indices can count.
     fn push_name(&mut self, name: &str) {
-        if self.info.names.push(name).is_none() {
+        if self.info.names.len() < MAX_ITEMS {
+            self.info.names.push(name);
+        } else {
             self.refusal = Some(too_many("names"));
         }
     }
@@ -189,6 +197,10 @@ impl Take for Name<'_> {
     }
 }
 
+/// The most contexts and the most names that a debug file may have. Higher indices stand for missing
+/// names.
+pub const MAX_ITEMS: usize = u32::MAX as usize - 1;
+
 /// A list of texts, such as the string table, in one allocation. Each text has an index, from 0.
 #[derive(Debug, Default)]
 pub struct Texts {
@@ -199,17 +211,10 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Appends a text to the list and returns its index. Returns `None` if there are already
-    /// [`LIMIT`](Self::LIMIT) texts, since higher indices stand for missing names.
-    pub fn push(&mut self, text: &str) -> Option<u32> {
-        let number = u32::try_from(self.ends.len()).ok();
-        let number = number.filter(|&number| number < Self::LIMIT)?;
+    pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
-        Some(number)
     }
-
-    pub const LIMIT: u32 = u32::MAX - 1;
 
     /// Returns the text at the index `number` of this list; `None` if the list is shorter.
     pub fn get(&self, number: u32) -> Option<&str> {
@@ -222,37 +227,5 @@ impl Texts {
 
     pub fn len(&self) -> usize {
         self.ends.len()
-    }
-}
-
-/// A list of texts in which equal texts are stored once, since many debug contexts have the same
-/// text.
-#[derive(Default)]
-pub struct Interner {
-    pub texts: Texts,
-    /// Hashes texts with a random seed, so that nobody can craft a file in which all texts have the
-    /// same hash.
-    hasher: RandomState,
-    /// Maps a hash to the index of the text that has this hash. If several texts have the same
-    /// hash, this is the index of the first of them.
-    by_hash: FxHashMap<u64, u32>,
-}
-
-impl Interner {
-    /// Returns the index of `text`. Appends the text if it is new; returns `None` if no index is
-    /// left.
-    ///
-    /// If two different texts have the same hash, the later text is appended each time it occurs.
-    /// That only takes memory, and does not happen in practice.
-    pub fn intern(&mut self, text: &str) -> Option<u32> {
-        let hash = self.hasher.hash_one(text);
-        if let Some(&known) = self.by_hash.get(&hash)
-            && self.texts.get(known) == Some(text)
-        {
-            return Some(known);
-        }
-        let number = self.texts.push(text)?;
-        self.by_hash.entry(hash).or_insert(number);
-        Some(number)
     }
 }

@@ -22,6 +22,7 @@ use crate::message::Warning;
 use crate::profile::Ids;
 use context::ContextRecord;
 use document::Texts;
+use std::sync::Arc;
 
 /// Index of a debug context in the [`DebugInfo`] that returned this index, in the order of the
 /// file.
@@ -35,10 +36,8 @@ pub struct DebugInfo {
     /// The debug contexts in the order of the file. Each id occurs once.
     records: Vec<ContextRecord>,
     /// One entry per text of a debug context that popliner needs, sorted by context: the field of
-    /// the text, and its index into `texts`.
-    fields: Vec<(ContextField, u32)>,
-    /// The distinct texts of all debug contexts.
-    texts: Texts,
+    /// the text, and the text. Equal texts are stored once.
+    fields: Vec<(ContextField, Arc<str>)>,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
     index: Ids,
@@ -106,7 +105,7 @@ impl DebugInfo {
             .get(first..first + record.field_count as usize)?
             .iter()
             .find(|(kept, _)| *kept == field)?;
-        self.texts.get(*text)
+        Some(text)
     }
 
     /// Returns the name of the debug context at `p` from the string table. Returns an empty text if

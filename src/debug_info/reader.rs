@@ -187,7 +187,6 @@ fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<Debug
     info.damage.splice(0..0, broken);
     info.damage
         .extend(counts.map(|(count, damage)| damage(count)));
-    info.texts = collected.texts.texts;
     Ok(info)
 }
 
