@@ -2,12 +2,13 @@
 
 use super::flow::FlowUses;
 use super::operations::UnnamedOperations;
+use super::profile_lookup::step_programs;
 use super::use_sets::{UseSetIndex, Users};
 use super::walk::{CallSites, StepIndex};
 use super::{
     DataFlow, Label, LayerRegexes, MemoryPeak, Model, NO_USERS, Operation, OperationGroup,
-    ProfileLookup, Recording, StepPrograms, ascending, code, cycles, names, operations, passes,
-    recording, refine, use_sets, variables,
+    ProfileLookup, Recording, ascending, code, cycles, names, operations, passes, recording,
+    refine, use_sets, variables,
 };
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
@@ -101,7 +102,8 @@ impl Model {
             variables: profile.variables,
             set_of,
             names: profile.names,
-            programs: StepPrograms::new(programs, &profile.steps, &found),
+            programs: step_programs(programs, &found),
+            program_at: profile.steps.iter().map(|step| step.program).collect(),
         };
         model.memory_peak = with_memory_peak
             .then(|| MemoryPeak::find(&model, &collected.code, &lookup))

@@ -50,8 +50,7 @@ pub use placement::{
     WeightTie,
 };
 pub use profile_lookup::{
-    FetchedNames, LivePlace, NamedVariable, ProfileLookup, StepProgram, StepPrograms, TileLists,
-    TileVariable,
+    LivePlace, NamedVariable, ProfileLookup, StepProgram, TileVariable, VariablesByPosition,
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
 pub use use_sets::{NO_USERS, UseSets};

@@ -2,7 +2,9 @@
 //! which the whole model needs the most memory. Also warns about variables that are live at nearly
 //! all steps.
 
-use super::{Model, NO_USERS, NamedVariable, ProfileLookup, VariableGroup, VariableGroups};
+use super::{
+    Model, NO_USERS, NamedVariable, ProfileLookup, TileVariable, VariableGroup, VariableGroups,
+};
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 use crate::profile::{CodeKind, MissedSteps, NEVER_LIVE, Profile, TileBytes};
 use crate::wording::grouped;
@@ -130,15 +132,17 @@ impl MemoryPeak {
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
         let live: Vec<_> = lookup
             .on_tiles(&[(tile, usize::MAX)])
-            .of(tile)
+            .swap_remove(tile as usize)
+            .into_iter()
             .filter(|variable| classes.is_live(variable.class, step))
             .collect();
-        let names = lookup.names(live.iter())?;
+        let mut names = lookup.names(live.iter())?;
+        let name = |variable: &TileVariable| names.remove(&variable.position);
         Ok(Self {
             tile,
             step,
             bytes,
-            variables: live.iter().map(|variable| names.of(variable)).collect(),
+            variables: live.iter().filter_map(name).collect(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
 //! category, and the largest lowered variables.
 
-use crate::model::{FetchedNames, NamedVariable, TileVariable};
+use crate::model::{NamedVariable, TileVariable, VariablesByPosition};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
@@ -76,13 +76,13 @@ impl TileVariables {
     /// Looks up the names and categories of variables for a map of tiles. `found` has the variables
     /// of each tile in `tiles`.
     pub(super) fn named(
-        names: &FetchedNames<'_>,
+        names: &VariablesByPosition,
         classes: &LiveClasses,
         tiles: Vec<u32>,
         found: &[Vec<TileVariable>],
     ) -> Self {
         Self::new(tiles, found, |variable| {
-            let NamedVariable { name, category, .. } = names.of(variable);
+            let NamedVariable { name, category, .. } = names[&variable.position].clone();
             let kind = VariableKind {
                 name: name.into(),
                 category: category.into(),
