@@ -126,12 +126,9 @@ impl Model {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let unnamed = found.groups.iter();
-        let with_uid: Vec<(u64, &[u32])> = unnamed
-            .clone()
-            .map(|group| (group.uid, &group.programs[..]))
-            .collect();
+        let with_uid = unnamed.clone().map(|group| (group.uid, &group.programs));
         let (codes, users) = rayon::join(
-            || code::of_all(programs, &with_uid, &profile.target, &mut budget),
+            || code::of_all(programs, with_uid, &mut budget),
             || use_sets::find(profile, &found.groups),
         );
         let (codes, mut users) = (codes?, users?);
