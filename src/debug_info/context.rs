@@ -5,7 +5,6 @@ use super::take::{Skipped, Take, To, next_key};
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
-use std::ops::Range;
 
 /// The software layer, such as PopART, that wrote a debug context, from the key `layer` of the
 /// context.
@@ -182,17 +181,14 @@ pub struct ContextRecord {
     pub on_cycle: bool,
 }
 
-/// The debug context that is being read: its record and its texts. The same draft is filled with
-/// one context after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts.
 #[derive(Default)]
 pub struct Draft {
     /// The debug context that is being read, without its texts; `first_field` and `field_count` are
     /// not set yet.
     pub record: ContextRecord,
-    bytes: String,
-    /// The texts of the context, one entry per text: the key that the text has in the context, and
-    /// the range of the text in `bytes`.
-    texts: Vec<(TextKey, Range<usize>)>,
+    /// The texts of the context, each with the key that it has in the context.
+    texts: Vec<(TextKey, String)>,
     /// Number of keys and values of the context that have an unexpected type: keys that are not
     /// texts, and values of the keys for id, parent, name, layer and category. A negative number, a
     /// float, a boolean or null is not counted, since it may stand for a missing value.
@@ -200,17 +196,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map into the draft, in place of the context
-    /// that the draft had before.
+    /// Reads one debug context from the entries of its map.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
-    pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
-        self.record = ContextRecord::default();
-        self.bytes.clear();
-        self.texts.clear();
-        self.mistyped = 0;
-        self.mistyped += self.read_entries(entries, key)?;
-        Ok(())
+    pub fn read<'de, A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
+        let mut draft = Self::default();
+        draft.mistyped += draft.read_entries(entries, key)?;
+        Ok(draft)
     }
 
     /// Reads the entries of a CBOR map and stores their values in the debug context that is being
@@ -222,7 +214,11 @@ impl Draft {
         meaning: fn(&str) -> Option<ContextKey>,
     ) -> Result<usize, A::Error> {
         let mut no_texts = 0;
-        while let Some(key) = next_key(&mut entries, meaning, &mut no_texts)? {
+        let mut meaning = |key: Option<&str>| {
+            no_texts += usize::from(key.is_none());
+            meaning(key?)
+        };
+        while let Some(key) = next_key(&mut entries, &mut meaning)? {
             match key {
                 Some(key) => entries.next_value_seed(To(Value { draft: self, key }))?,
                 None => entries.next_value_seed(To(Skipped))?,
@@ -231,40 +227,14 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Makes the text from `start` to the end of `bytes` the text of `key` in the debug context, in
-    /// place of an earlier text of this key. But if the text is not needed ([`is_needed`]), only
-    /// removes it from `bytes`.
-    fn store_text_from(&mut self, key: TextKey, start: usize) {
-        if !is_needed(key, &self.bytes[start..]) {
-            return self.bytes.truncate(start);
-        }
-        let text = start..self.bytes.len();
+    /// Stores the text of `key`, in place of an earlier text of this key, if it is needed
+    /// ([`is_needed`]).
+    fn store(&mut self, key: TextKey, text: String) {
         match self.texts.iter_mut().find(|(stored, _)| *stored == key) {
-            Some((_, range)) => *range = text,
+            _ if !is_needed(key, &text) => {}
+            Some((_, earlier)) => *earlier = text,
             None => self.texts.push((key, text)),
         }
-    }
-
-    /// Stores a list of texts, joined by `/`, as the text of `key`. Stores nothing if an item of
-    /// the list is not a text.
-    fn read_list<'de, A: SeqAccess<'de>>(
-        &mut self,
-        key: TextKey,
-        mut items: A,
-    ) -> Result<(), A::Error> {
-        let start = self.bytes.len();
-        let mut joined = JoinedTexts {
-            bytes: &mut self.bytes,
-            separator: "",
-            only_texts: true,
-        };
-        while items.next_element_seed(To(&mut joined))?.is_some() {}
-        if joined.only_texts {
-            self.store_text_from(key, start);
-        } else {
-            self.bytes.truncate(start);
-        }
-        Ok(())
     }
 
     /// Returns the texts of the context that popliner needs, each with its field. Leaves out a text
@@ -274,7 +244,7 @@ impl Draft {
         self.texts
             .iter()
             .filter(|(key, _)| key.layers.contains(&self.record.layer))
-            .map(|(key, text)| (key.field, &self.bytes[text.clone()]))
+            .map(|(key, text)| (key.field, &**text))
     }
 }
 
@@ -321,18 +291,22 @@ impl Take for Value<'_> {
             ContextKey::Category => {
                 record.is_of_programs = matches!(text, "program" | "compilation");
             }
-            ContextKey::Text(key) if !key.is_list() => {
-                let start = self.draft.bytes.len();
-                self.draft.bytes.push_str(text);
-                self.draft.store_text_from(key, start);
-            }
+            ContextKey::Text(key) if !key.is_list() => self.draft.store(key, text.to_owned()),
             _ => self.other(),
         }
     }
 
-    fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+    /// Stores a list of texts as one text, joined by `/`, unless an item of the list is not a text.
+    fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         match self.key {
-            ContextKey::Text(key) if key.is_list() => self.draft.read_list(key, items),
+            ContextKey::Text(key) if key.is_list() => {
+                let mut joined = JoinedTexts::default();
+                while items.next_element_seed(To(&mut joined))?.is_some() {}
+                if !joined.has_others {
+                    self.draft.store(key, joined.text);
+                }
+                Ok(())
+            }
             _ => {
                 self.other();
                 Skipped.list(items)
@@ -362,22 +336,23 @@ impl Take for Value<'_> {
     }
 }
 
-/// Receives the items of a list, and appends each text to `bytes`, with `/` between the texts. An
-/// item that is not a text is not appended, and sets `only_texts` to false.
-struct JoinedTexts<'a> {
-    bytes: &'a mut String,
+/// Receives the items of a list, and appends each text to `text`, with `/` between the texts. An
+/// item that is not a text is not appended, and sets `has_others`.
+#[derive(Default)]
+struct JoinedTexts {
+    text: String,
     separator: &'static str,
-    only_texts: bool,
+    has_others: bool,
 }
 
-impl Take for &mut JoinedTexts<'_> {
+impl Take for &mut JoinedTexts {
     fn text(self, text: &str) {
-        self.bytes.push_str(self.separator);
-        self.bytes.push_str(text);
+        self.text.push_str(self.separator);
+        self.text.push_str(text);
         self.separator = "/";
     }
 
     fn other(self) {
-        self.only_texts = false;
+        self.has_others = true;
     }
 }

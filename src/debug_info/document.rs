@@ -20,8 +20,6 @@ pub struct Collected {
     /// The distinct texts of all debug contexts. Many contexts have the same text, which is stored
     /// once.
     texts: HashSet<Arc<str>>,
-    /// The debug context that is being read, which is added to `info` once it is complete.
-    draft: Draft,
     pub saw_contexts: bool,
     saw_table: bool,
     /// Whether a top-level key was read that Poplar does not write.
@@ -63,8 +61,7 @@ impl Collected {
     /// keys. Returns an error if the map is malformed, or as soon as a value that cannot be used
     /// (such as too many contexts) has set `refusal`.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        let text = |key: &str| Some(key.to_owned());
-        while let Some(key) = next_key(&mut entries, text, &mut 0)? {
+        while let Some(key) = next_key(&mut entries, |key| key.map(str::to_owned))? {
             match key.as_deref() {
                 Some("contexts") => {
                     self.repeated += usize::from(replace(&mut self.saw_contexts, true));
@@ -86,14 +83,14 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the debug context in `draft`, with its texts, to the contexts read so far. A context
+    /// Appends the debug context `draft`, with its texts, to the contexts read so far. A context
     /// without an id is counted but not stored.
     ///
     /// # Errors
     /// If there are more contexts or texts than 32-bit indices can count.
-    fn push_context(&mut self) -> Result<()> {
-        self.mistyped += self.draft.mistyped;
-        if self.draft.record.id == 0 {
+    fn push_context(&mut self, draft: &Draft) -> Result<()> {
+        self.mistyped += draft.mistyped;
+        if draft.record.id == 0 {
             self.without_id += 1;
             return Ok(());
         }
@@ -104,7 +101,7 @@ impl Collected {
             return Err(too_many("contexts"));
         }
         let first = u32::try_from(fields.len()).map_err(|_| too_many("texts"))?;
-        for (field, text) in self.draft.fields() {
+        for (field, text) in draft.fields() {
             let known = self.texts.get(text).cloned();
             let text = known.unwrap_or_else(|| {
                 let new: Arc<str> = text.into();
@@ -116,7 +113,7 @@ impl Collected {
         records.push(ContextRecord {
             first_field: first,
             field_count: (fields.len() - first as usize) as u8,
-            ..self.draft.record
+            ..draft.record
         });
         Ok(())
     }
@@ -158,8 +155,8 @@ struct ContextEntry<'a>(&'a mut Collected);
 
 impl Take for ContextEntry<'_> {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
-        self.0.draft.read(entries)?;
-        self.0.refusal = self.0.push_context().err();
+        let draft = Draft::read(entries)?;
+        self.0.refusal = self.0.push_context(&draft).err();
         Ok(())
     }
 

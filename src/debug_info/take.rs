@@ -111,37 +111,32 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// Reads the next key of a CBOR map. Returns `None` at the end of the map, `Some(None)` for a key
-/// that is not a text or for which `meaning` returns `None`, and otherwise the result of `meaning`
-/// in `Some`. Adds 1 to `no_texts` if the key is not a text.
+/// Reads the next key of a CBOR map. Returns `None` at the end of the map, and otherwise what
+/// `meaning` returns for the key if it is a text, or for `None` if it is not.
 #[inline]
 pub fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
-    meaning: fn(&str) -> Option<K>,
-    no_texts: &mut usize,
+    meaning: impl FnMut(Option<&str>) -> Option<K>,
 ) -> Result<Option<Option<K>>, A::Error> {
     let mut key = None;
-    Ok(entries
-        .next_key_seed(MapKey {
-            key: &mut key,
-            meaning,
-            no_texts,
-            is_open: entries.size_hint().is_none(),
-        })?
-        .map(|()| key))
+    let is_open = entries.size_hint().is_none();
+    let seed = MapKey {
+        key: &mut key,
+        meaning,
+        is_open,
+    };
+    Ok(entries.next_key_seed(seed)?.map(|()| key))
 }
 
-/// A serde seed that reads one key of a CBOR map. If the key is a text, stores the result of
-/// `meaning` for this text in `key`; otherwise adds 1 to `no_texts`.
-struct MapKey<'a, K> {
+/// A serde seed that reads one key of a CBOR map, and stores in `key` what `meaning` returns for it.
+struct MapKey<'a, K, F> {
     key: &'a mut Option<K>,
-    meaning: fn(&str) -> Option<K>,
-    no_texts: &'a mut usize,
+    meaning: F,
     /// Whether the CBOR map has an end marker instead of a length.
     is_open: bool,
 }
 
-impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
+impl<'de, K, F: FnMut(Option<&str>) -> Option<K>> DeserializeSeed<'de> for MapKey<'_, K, F> {
     type Value = ();
 
     /// Reads the key of a map entry. In a map with a length, a key must be a text (or bytes) of at
@@ -157,14 +152,14 @@ impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     }
 }
 
-impl<K> Take for MapKey<'_, K> {
+impl<K, F: FnMut(Option<&str>) -> Option<K>> Take for MapKey<'_, K, F> {
     #[inline]
-    fn text(self, text: &str) {
-        *self.key = (self.meaning)(text);
+    fn text(mut self, text: &str) {
+        *self.key = (self.meaning)(Some(text));
     }
 
-    fn other(self) {
-        *self.no_texts += 1;
+    fn other(mut self) {
+        *self.key = (self.meaning)(None);
     }
 }
 
@@ -178,7 +173,7 @@ impl Take for Skipped {
     }
 
     fn map<'de, A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        while next_key(&mut entries, |_| Some(()), &mut 0)?.is_some() {
+        while next_key(&mut entries, |_| None::<()>)?.is_some() {
             entries.next_value_seed(To(Skipped))?;
         }
         Ok(())
