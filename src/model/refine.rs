@@ -39,11 +39,11 @@ pub fn refine(
         users: sets.fold(0, |users: u8, group| {
             users.saturating_add(with_code[group as usize].computes().into())
         }),
-        use_set_index: UseSetIndex::new(profile, set_of, sets.len()),
+        use_set_index: UseSetIndex::new(profile, set_of),
     };
     let partners = pairing.partners(groups);
     split_sets(partners, set_of, sets, |label, partner| (label, partner));
-    UseSetIndex::new(profile, set_of, sets.len())
+    UseSetIndex::new(profile, set_of)
 }
 
 /// Moves some variables to new use sets (the operation groups that use a variable). Each entry of
