@@ -207,24 +207,22 @@ impl Model {
     /// operation groups that use these variables and for which `counts` is true, where 2 means two
     /// or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
-        self.use_sets.fold(0, |sum: u8, group| {
-            (sum + u8::from(counts(group as usize))).min(2)
-        })
+        self.use_sets
+            .fold(0, |sum: u8, group| (sum + u8::from(counts(group))).min(2))
     }
 
     /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
     /// is true for all operation groups that use the set's variables, or no group uses them.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
-        self.use_sets.fold(true, |are_wanted, group| {
-            are_wanted && is_wanted(group as usize)
-        })
+        self.use_sets
+            .fold(true, |are_wanted, group| are_wanted && is_wanted(group))
     }
 
     /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
     /// is true for any operation group that uses the set's variables.
     pub(crate) fn sets_of_any(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets
-            .fold(false, |is_any, group| is_any || is_wanted(group as usize))
+            .fold(false, |is_any, group| is_any || is_wanted(group))
     }
 
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {

@@ -37,7 +37,7 @@ pub fn refine(
         profile,
         set_of,
         users: sets.fold(0, |users: u8, group| {
-            users.saturating_add(with_code[group as usize].computes().into())
+            users.saturating_add(with_code[group].computes().into())
         }),
         use_set_index: UseSetIndex::new(profile, set_of),
     };

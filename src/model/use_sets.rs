@@ -113,30 +113,31 @@ impl UseSets {
     /// Iterates over all use sets (sets of operation groups) except the empty one, smaller sets
     /// before the sets that extend them. Each item is a set, the smaller set that it extends, and
     /// the operation group that it adds.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> {
-        (0..self.nodes.len() as u32)
-            .zip(&self.nodes)
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> {
+        self.nodes
+            .iter()
+            .enumerate()
             .skip(1)
-            .map(|(set, &(smaller, group))| (set, smaller, group))
+            .map(|(set, &(smaller, group))| (set, smaller as usize, group as usize))
     }
 
     /// Computes a value for each use set. The empty set has the value `start`. For any other set,
     /// `grow` computes the value from that of the smaller set that it extends and from the
     /// operation group that it adds.
-    pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
+    pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, usize) -> T) -> Vec<T> {
         let mut of_set = vec![start; self.len()];
         for (set, smaller, group) in self.iter() {
-            of_set[set as usize] = grow(of_set[smaller as usize], group);
+            of_set[set] = grow(of_set[smaller], group);
         }
         of_set
     }
 
     /// Iterates over the operation groups (operations with one debug context) that use the
     /// variables of the use set `set`, in descending order of their indices.
-    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> {
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = usize> {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
-            .map(|set| self.nodes[set as usize].1)
+            .map(|set| self.nodes[set as usize].1 as usize)
     }
 }
 
@@ -305,10 +306,10 @@ mod tests {
             let of = |max_sets, max_uses| of_variables(30, used.len() as u32, lists, (max_sets, max_uses));
             let (set_of, sets) = of(1 << 20, uses).unwrap();
             for (variable, &set) in (0u32..).zip(&set_of) {
-                let mut groups: Vec<u32> = sets.groups(set).collect();
+                let mut groups: Vec<usize> = sets.groups(set).collect();
                 groups.reverse();
-                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&v| v == variable);
-                let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
+                let uses = |group: &usize| used[*group].iter().flatten().any(|&v| v == variable);
+                let expected: Vec<usize> = (0..used.len()).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
             // Use sets are numbered in the order of their first use, and no use set occurs twice.
