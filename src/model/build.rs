@@ -132,7 +132,10 @@ impl Model {
             || use_sets::find(profile, &found.groups),
         );
         let (codes, mut users) = (codes?, users?);
-        let groups = unnamed.zip(codes).map(|(group, code)| OperationGroup {
+        let index = refine::refine(profile, &found.groups, &codes, &mut users);
+        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
+        let with_code = unnamed.zip(codes).zip(clusters);
+        let groups = with_code.map(|((group, code), clusters)| OperationGroup {
             uid: group.uid,
             window: operations[group.first as usize].window,
             host_copies: ascending(
@@ -144,14 +147,8 @@ impl Model {
             )
             .into(),
             code,
-            clusters: Vec::new(),
+            clusters,
         });
-        let mut groups: Vec<OperationGroup> = groups.collect();
-        let index = refine::refine(profile, &found.groups, &groups, &mut users);
-        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
-        for (group, clusters) in groups.iter_mut().zip(clusters) {
-            group.clusters = clusters;
-        }
-        Ok((groups, users, index, cluster_of))
+        Ok((groups.collect(), users, index, cluster_of))
     }
 }

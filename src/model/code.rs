@@ -4,7 +4,7 @@
 use super::operations::UnnamedGroup;
 use super::use_sets::UseSetIndex;
 use crate::limits;
-use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
+use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable};
 use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -183,10 +183,10 @@ pub fn clusters(
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.map(|sets| sets.len()).sum::<usize>() > max {
-        return Err(FileError::new(format!(
+        return unusable(format!(
             "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
              groups of variables together, more than in any real model; {OVER_BOUND}"
-        )));
+        ));
     }
     let mut cluster_of = vec![NO_CLUSTER; programs.all.len()];
     for (number, programs) in split.iter().flat_map(|split| (0..).zip(split.values())) {

@@ -4,7 +4,7 @@
 //! same places, but a label or a partner may decide the places, so it must be the same in the whole
 //! set.
 
-use super::OperationGroup;
+use super::GroupCode;
 use super::operations::UnnamedGroup;
 use super::use_sets::{NO_USERS, UseSetIndex, UseSets, Users};
 use crate::profile::Profile;
@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
-    with_code: &[OperationGroup],
+    codes: &[GroupCode],
     (set_of, sets): &mut Users,
 ) -> UseSetIndex {
     let labels = set_of
@@ -37,7 +37,7 @@ pub fn refine(
         profile,
         set_of,
         users: sets.fold(0, |users: u8, group| {
-            users.saturating_add(with_code[group].computes().into())
+            users.saturating_add((!codes[group].vertex_types.is_empty()).into())
         }),
         use_set_index: UseSetIndex::new(profile, set_of),
     };

@@ -4,7 +4,7 @@
 use super::ascending;
 use super::operations::UnnamedGroup;
 use crate::limits;
-use crate::message::{FileError, OVER_BOUND};
+use crate::message::{FileError, OVER_BOUND, unusable};
 use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -178,11 +178,11 @@ fn of_variables<'a>(
         for list in lists(group) {
             uses += list.len();
             if uses > max_uses {
-                return Err(FileError::new(format!(
+                return unusable(format!(
                     "table `compute_sets` or `exchange_regions`: operations use the {count} \
                      variables more than {max_uses} times, more often than in any real model; \
                      {OVER_BOUND}"
-                )));
+                ));
             }
             for &variable in list {
                 let set = &mut set_of[variable as usize];
@@ -196,11 +196,11 @@ fn of_variables<'a>(
             }
         }
         if sets.len() > max_sets {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `compute_sets` or `exchange_regions`: the {count} variables are used by \
                  more than {max_sets} different groups of operations, more than in any real \
                  model; {OVER_BOUND}"
-            )));
+            ));
         }
     }
     Ok((set_of, sets))
