@@ -39,11 +39,11 @@ pub fn refine(
         users: sets.fold(0, |users: u8, group| {
             users.saturating_add((!codes[group].vertex_types.is_empty()).into())
         }),
-        use_set_index: UseSetIndex::new(profile, set_of),
+        use_set_index: UseSetIndex::new(profile, set_of, sets.len()),
     };
     let partners = pairing.partners(groups);
     split_sets(partners, set_of, sets, |label, partner| (label, partner));
-    UseSetIndex::new(profile, set_of)
+    UseSetIndex::new(profile, set_of, sets.len())
 }
 
 /// Moves some variables to new use sets (the operation groups that use a variable). Each entry of

@@ -7,7 +7,6 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, unusable};
 use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;
 
@@ -220,16 +219,24 @@ pub struct UseSetIndex {
 
 impl UseSetIndex {
     /// Lists the use sets (the operation groups that use a variable) of compute sets and memory
-    /// regions. `set_of` has the use set of each variable.
-    pub fn new(profile: &Profile, set_of: &[u32]) -> Self {
+    /// regions. `set_of` has the use set of each variable, and `sets` is the number of use sets.
+    pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let of_lists = |lists: &VariableLists| {
-            let of_list = |position: usize| {
+            // Many variables of a compute set or memory region have the same use set. `seen` marks
+            // the use sets that are already in the list of this compute set or region, and is then
+            // cleared.
+            let of_list = |seen: &mut Vec<bool>, position: usize| {
                 let members = lists.members(position as u32).iter();
-                // Many variables of a compute set or memory region have the same use set.
-                let used: FxHashSet<u32> = members.map(|&v| set_of[v as usize]).collect();
-                ascending(used)
+                let used = members.map(|&variable| set_of[variable as usize]);
+                let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                let used = ascending(used.filter(is_new));
+                used.iter().for_each(|&set| seen[set as usize] = false);
+                used
             };
-            (0..lists.len()).into_par_iter().map(of_list).collect()
+            (0..lists.len())
+                .into_par_iter()
+                .map_init(|| vec![false; sets], of_list)
+                .collect()
         };
         Self {
             of_compute_sets: of_lists(&profile.compute_set_variables),
@@ -350,7 +357,7 @@ mod tests {
         let profile = Profile::read(&folder.join("profile.pop")).unwrap();
         let count = profile.variables.len() as u32;
         let set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
-        let index = UseSetIndex::new(&profile, &set_of);
+        let index = UseSetIndex::new(&profile, &set_of, 7);
         let expected = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), expected);
         assert!(expected.iter().any(Vec::is_empty) && expected.iter().any(|list| list.len() == 7));
