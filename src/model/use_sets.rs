@@ -18,28 +18,36 @@ use std::iter::successors;
 /// group, whose index is above those of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// One entry per use set (variables that the same operations use): the smaller set that it
-    /// extends, and the operation group that it adds.
-    nodes: Vec<(u32, u32)>,
-    /// One entry per use set (variables that the same operations use): the label (name, tensor and
-    /// kind) of its variables, as an index into [`Model::labels`](super::Model::labels).
-    labels: Vec<u32>,
-    /// One entry per use set (variables that the same operations use): the use set of the weight to
-    /// which these variables belong, if they are an optimizer's moment or other state; otherwise
-    /// [`NO_USERS`].
-    partners: Vec<u32>,
+    nodes: Vec<Node>,
+}
+
+/// A use set (variables that the same operations use).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Node {
+    /// The smaller use set that this set extends by the operation group `group`.
+    smaller: u32,
+    group: u32,
+    /// The label (name, tensor and kind) of the variables of the use set, as an index into
+    /// [`Model::labels`](super::Model::labels).
+    label: u32,
+    /// The use set of the weight to which the variables belong, if they are an optimizer's moment
+    /// or other state; otherwise [`NO_USERS`].
+    partner: u32,
 }
 
 /// The use set (a set of operation groups) of variables that no operation uses, as an index.
 pub const NO_USERS: u32 = 0;
 
+const EMPTY: Node = Node {
+    smaller: NO_USERS,
+    group: u32::MAX,
+    label: 0,
+    partner: NO_USERS,
+};
+
 impl Default for UseSets {
     fn default() -> Self {
-        Self {
-            nodes: vec![(NO_USERS, u32::MAX)],
-            labels: vec![0],
-            partners: vec![NO_USERS],
-        }
+        Self { nodes: vec![EMPTY] }
     }
 }
 
@@ -49,31 +57,33 @@ impl UseSets {
     /// partner (the weight of an optimizer's moment). The index of `group` must be above those of
     /// all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
-        self.nodes.push((smaller, group));
-        self.labels.push(0);
-        self.partners.push(NO_USERS);
+        self.nodes.push(Node {
+            smaller,
+            group,
+            ..EMPTY
+        });
         self.nodes.len() as u32 - 1
     }
 
     /// Adds a use set with the same operation groups as `set`, but with another label (the name of
     /// a tensor) and partner (the weight of an optimizer's moment), and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
-        let (smaller, group) = self.nodes[set as usize];
+        let Node { smaller, group, .. } = self.nodes[set as usize];
         let added = self.push(smaller, group);
         self.mark(added, label, partner);
         added
     }
 
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
-        self.labels[set as usize] = label;
-        self.partners[set as usize] = partner;
+        let node = &mut self.nodes[set as usize];
+        (node.label, node.partner) = (label, partner);
     }
 
     /// Returns the label (name, tensor and kind) of the variables with the use set `set` (the
     /// operation groups that use a variable), as an index into
     /// [`Model::labels`](super::Model::labels).
     pub fn label(&self, set: u32) -> u32 {
-        self.labels[set as usize]
+        self.nodes[set as usize].label
     }
 
     /// Returns the use set of the partners of the variables with the use set `set` (the operation
@@ -81,28 +91,24 @@ impl UseSets {
     /// optimizer's moment is its weight. A partner is a variable on the same tile with equally many
     /// elements, in a compute set that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
-        Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
+        Some(self.nodes[set as usize].partner).filter(|&partner| partner != NO_USERS)
     }
 
     /// Returns whether use sets that were read from a file are consistent. Set 0 must be empty.
     /// Each other set must extend an earlier set by an operation group with a higher index. There
     /// are `groups` operation groups and `labels` labels.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
-        let sets = self.nodes.len();
-        let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
-            let smaller = smaller as usize;
-            let behind =
-                smaller == 0 || self.nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
-            smaller < set && behind && (group as usize) < groups
+        let is_sound = |(set, node): (usize, &Node)| {
+            let smaller = node.smaller as usize;
+            smaller < set
+                && (smaller == 0 || self.nodes[smaller].group < node.group)
+                && (node.group as usize) < groups
+                && (node.label as usize) < labels
+                && (node.partner as usize) < self.nodes.len()
         };
-        let all_below = |positions: &[u32], end| {
-            positions.len() == sets && positions.iter().all(|&position| (position as usize) < end)
-        };
-        self.nodes.first() == Some(&(NO_USERS, u32::MAX))
-            && self.nodes.iter().enumerate().skip(1).all(follows)
-            && all_below(&self.labels, labels)
-            && all_below(&self.partners, sets)
-            && (self.labels[0], self.partners[0]) == (0, NO_USERS)
+        self.nodes.first() == Some(&EMPTY)
+            && labels > 0
+            && self.nodes.iter().enumerate().skip(1).all(is_sound)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -117,7 +123,7 @@ impl UseSets {
             .iter()
             .enumerate()
             .skip(1)
-            .map(|(set, &(smaller, group))| (set, smaller as usize, group as usize))
+            .map(|(set, node)| (set, node.smaller as usize, node.group as usize))
     }
 
     /// Computes a value for each use set. The empty set has the value `start`. For any other set,
@@ -134,9 +140,8 @@ impl UseSets {
     /// Iterates over the operation groups (operations with one debug context) that use the
     /// variables of the use set `set`, in descending order of their indices.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = usize> {
-        successors(Some(set), |&set| Some(self.nodes[set as usize].0))
-            .take_while(|&set| set != NO_USERS)
-            .map(|set| self.nodes[set as usize].1 as usize)
+        let node = |set: u32| (set != NO_USERS).then(|| self.nodes[set as usize]);
+        successors(node(set), move |larger| node(larger.smaller)).map(|node| node.group as usize)
     }
 }
 
