@@ -33,8 +33,7 @@ pub fn looks_like(head: &[u8]) -> String {
         [b'P', b'K', 3, 4, ..] => "a zip archive",
         [0x7f, b'E', b'L', b'F', ..] => "an ELF executable",
         _ if is_text => "a text file",
-        [first, ..] => return format!("a file that begins with the byte {first:#04x}"),
-        [] => "an empty file",
+        _ => return format!("a file that begins with the byte {:#04x}", head[0]),
     }
     .to_owned()
 }

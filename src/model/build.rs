@@ -38,7 +38,7 @@ impl Model {
         let sites = CallSites::new(programs, &found.walk.paths, &with_pairs);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
             operation.window = steps.window(unnamed);
-            operation.call = sites.call_of[unnamed.path as usize];
+            operation.call = sites.call_of[unnamed.path];
         }
         let backward_start = passes::find(&mut operations);
         let labels: Vec<Label> = profile

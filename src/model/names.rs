@@ -47,7 +47,7 @@ pub fn name_all(
     let with_pairs = all
         .filter(|operation| !operation.is_anonymous)
         .map(|operation| operation.path)
-        .filter(|&path| !namer.paired_contexts[path as usize].is_empty());
+        .filter(|&path| !namer.paired_contexts[path].is_empty());
     Ok((operations, with_pairs.collect()))
 }
 
@@ -78,7 +78,7 @@ impl<'a> Namer<'a> {
             paired_contexts: vec![Vec::new()],
         };
         for &(outer, call) in &found.walk.paths.nodes {
-            let mut contexts = namer.paired_contexts[outer as usize].clone();
+            let mut contexts = namer.paired_contexts[outer].clone();
             contexts.extend(namer.paired_context(&contexts, call));
             namer.paired_contexts.push(contexts);
         }
@@ -181,7 +181,7 @@ impl<'a> Namer<'a> {
     /// counts.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context);
-        let named_by = *self.paired_contexts[operation.path as usize]
+        let named_by = *self.paired_contexts[operation.path]
             .iter()
             .rev()
             .find_map(|context| self.pairs[context].get(&uid))

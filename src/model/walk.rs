@@ -13,7 +13,7 @@ use std::iter::successors;
 /// A call path, as a number: [`EMPTY_PATH`] (0), or n for entry n - 1 of [`CallPaths::nodes`]. The
 /// call path of a program is the list of Call programs that lead from the root of the program tree
 /// to the program, the outermost Call first.
-pub type Path = u32;
+pub type Path = usize;
 
 /// The call path (list of Calls) of programs that run outside all Calls.
 pub const EMPTY_PATH: Path = 0;
@@ -33,12 +33,12 @@ impl CallPaths {
     fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
-            self.nodes.len() as Path
+            self.nodes.len()
         })
     }
 
     fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> {
-        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
+        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at]);
         successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
 }
@@ -203,9 +203,9 @@ impl CallSites {
         };
         for (path, &(outer, call)) in (1..).zip(&paths.nodes) {
             let function = Some(function(call)).filter(|function| callers[function] > 1);
-            let outermost = sites.outermost[outer as usize].or(function.map(|_| path));
+            let outermost = sites.outermost[outer].or(function.map(|_| path));
             sites.outermost.push(outermost);
-            let mut call_of = sites.call_of[outer as usize];
+            let mut call_of = sites.call_of[outer];
             if let Some(function) = function.filter(|_| !with_pairs.contains(&path)) {
                 call_of = sites.functions.len() as u32;
                 sites.functions.push(function);
@@ -238,7 +238,7 @@ impl StepIndex {
             of_program: vec![Vec::new(); programs.all.len()],
             calls: vec![UNKNOWN; steps.len()],
             paths: walk.clone(),
-            walked: walk.nodes.len() as Path + 1,
+            walked: walk.nodes.len() + 1,
         };
         let parent_of = |step: usize| Some(steps[step].parent? as usize);
         let mut open = Vec::new();

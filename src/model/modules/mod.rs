@@ -386,11 +386,9 @@ impl ModuleLayers {
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
-            let beginnings: Vec<String> = ends.map(|end| path[..end].to_owned()).collect();
-            beginnings
-                .into_iter()
-                .chain([path])
-                .map(move |path| (path, at))
+            ends.chain([path.len()])
+                .map(|end| (path[..end].to_owned(), at))
+                .collect::<Vec<_>>()
         });
         let mut seen = FxHashSet::default();
         let (paths, firsts): (Vec<String>, Vec<usize>) = nodes
