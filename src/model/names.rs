@@ -167,8 +167,10 @@ impl<'a> Namer<'a> {
                     text(ContextField::Gradients).is_some_and(|made| !is_of_clipping(kind, made));
                 (makes_gradients && !is_update, is_update)
             }
+            // The names of TensorFlow's operations in the backward pass have one of these components.
             Some(_) => {
-                let is_backward = name.split('/').any(|part| GRADIENTS.contains(&part));
+                let is_gradient = |part| matches!(part, "gradients" | "gradient_tape");
+                let is_backward = name.split('/').any(is_gradient);
                 (is_backward, !is_backward && update_scope(name).is_some())
             }
             None => (false, false),
@@ -236,17 +238,11 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// A TensorFlow operation is in the backward pass if its name has one of these texts between
-/// slashes.
-const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
-/// A TensorFlow operation is taken as an update of weights if a component (between slashes) of its
-/// name begins with one of these texts. TensorFlow does not guarantee such names.
-const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
-
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
-/// weights, such as `Adam/update_dense`; `None` if no part marks an update.
+/// weights, such as `Adam/update_dense`; `None` if no part marks an update. TensorFlow does not
+/// guarantee that the names of updates have such parts.
 pub fn update_scope(name: &str) -> Option<&str> {
-    let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
+    let is_mark = |part: &str| part.starts_with("update_") || part.starts_with("ResourceApply");
     let mut end = 0;
     name.split('/').find(|part| {
         end += part.len() + 1;

@@ -68,7 +68,7 @@ struct ForwardModules {
 }
 
 /// The layers that were found among the modules of a model, such as the blocks of a transformer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order in which each first runs.
@@ -314,8 +314,7 @@ impl ModuleLayers {
         let layers = modules.layers(layers, None);
         Self {
             modules: Arc::new(modules),
-            layers: Vec::new(),
-            layer_at: Vec::new(),
+            ..Self::default()
         }
         .with_layers(layers, |_| false)
     }
