@@ -15,6 +15,7 @@ use crate::search::{
     Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
 };
 use crate::solve::{self, Limits};
+use crate::wording::option_name;
 use anyhow::{Context, Result};
 use elsa::FrozenVec;
 
@@ -317,7 +318,7 @@ impl SearchedLayers<'_> {
             provenance: Provenance {
                 arguments: request.arguments.clone(),
                 layer_name_regex: layers.layering.regex().map(ToString::to_string),
-                memory_model: request.rules.name().to_owned(),
+                memory_model: option_name(&request.rules),
                 ..layers.analysis.provenance.clone()
             },
             warnings: layers

@@ -113,7 +113,7 @@ impl MemoryModel<'_> {
             .collect();
         uses.sort_unstable_by_key(|&(group, _)| group);
         for of_group in uses.chunk_by(|a, b| a.0 == b.0) {
-            let group = of_group[0].0 as usize;
+            let group = of_group[0].0;
             let window = match self.rules {
                 Rules::Classic => model.operation_groups[group].window,
                 Rules::Full => self.all_steps(),

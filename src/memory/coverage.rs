@@ -118,7 +118,7 @@ impl MemoryModel<'_> {
         self.model
             .use_sets
             .groups(set)
-            .any(|group| self.placement.layered_groups[group as usize])
+            .any(|group| self.placement.layered_groups[group])
     }
 
     /// Returns the names of the profile's categories of variables that hold code of this `kind`. In

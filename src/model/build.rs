@@ -2,12 +2,13 @@
 
 use super::flow::FlowUses;
 use super::operations::UnnamedOperations;
+use super::profile_lookup::step_programs;
 use super::use_sets::{UseSetIndex, Users};
 use super::walk::{CallSites, StepIndex};
 use super::{
     DataFlow, Label, LayerRegexes, MemoryPeak, Model, NO_USERS, Operation, OperationGroup,
-    ProfileLookup, Recording, StepPrograms, ascending, code, cycles, names, operations, passes,
-    recording, refine, use_sets, variables,
+    ProfileLookup, Recording, ascending, code, cycles, names, operations, passes, recording,
+    refine, use_sets, variables,
 };
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
@@ -37,7 +38,7 @@ impl Model {
         let sites = CallSites::new(programs, &found.walk.paths, &with_pairs);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
             operation.window = steps.window(unnamed);
-            operation.call = sites.call_of[unnamed.path as usize];
+            operation.call = sites.call_of[unnamed.path];
         }
         let backward_start = passes::find(&mut operations);
         let labels: Vec<Label> = profile
@@ -79,7 +80,6 @@ impl Model {
             recording,
             recorded: profile.recorded,
             cycles: None,
-            version: profile.version,
             layer_regexes: LayerRegexes::default(),
             made: profile.made,
             memory_peak: None,
@@ -101,7 +101,8 @@ impl Model {
             variables: profile.variables,
             set_of,
             names: profile.names,
-            programs: StepPrograms::new(programs, &profile.steps, &found),
+            programs: step_programs(programs, &found),
+            program_at: profile.steps.iter().map(|step| step.program).collect(),
         };
         model.memory_peak = with_memory_peak
             .then(|| MemoryPeak::find(&model, &collected.code, &lookup))
@@ -124,16 +125,16 @@ impl Model {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let unnamed = found.groups.iter();
-        let with_uid: Vec<(u64, &[u32])> = unnamed
-            .clone()
-            .map(|group| (group.uid, &group.programs[..]))
-            .collect();
+        let with_uid = unnamed.clone().map(|group| (group.uid, &group.programs));
         let (codes, users) = rayon::join(
-            || code::of_all(programs, &with_uid, &profile.target, &mut budget),
+            || code::of_all(programs, with_uid, &mut budget),
             || use_sets::find(profile, &found.groups),
         );
         let (codes, mut users) = (codes?, users?);
-        let groups = unnamed.zip(codes).map(|(group, code)| OperationGroup {
+        let index = refine::refine(profile, &found.groups, &codes, &mut users);
+        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
+        let with_code = unnamed.zip(codes).zip(clusters);
+        let groups = with_code.map(|((group, code), clusters)| OperationGroup {
             uid: group.uid,
             window: operations[group.first as usize].window,
             host_copies: ascending(
@@ -145,14 +146,8 @@ impl Model {
             )
             .into(),
             code,
-            clusters: Vec::new(),
+            clusters,
         });
-        let mut groups: Vec<OperationGroup> = groups.collect();
-        let index = refine::refine(profile, &found.groups, &groups, &mut users);
-        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
-        for (group, clusters) in groups.iter_mut().zip(clusters) {
-            group.clusters = clusters;
-        }
-        Ok((groups, users, index, cluster_of))
+        Ok((groups.collect(), users, index, cluster_of))
     }
 }

@@ -4,8 +4,8 @@
 use super::operations::UnnamedGroup;
 use super::use_sets::UseSetIndex;
 use crate::limits;
-use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
-use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, Target, TileBytes};
+use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable};
+use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,12 +42,7 @@ impl GroupCode {
     /// programs of one operation group (operations with one debug context), or those of one cluster
     /// of it (programs that use the same variables). `uid`, the id of the debug context, only
     /// appears in error messages.
-    fn new<'p>(
-        programs: &'p Programs,
-        group: &[u32],
-        uid: u64,
-        target: &Target,
-    ) -> Result<Self, FileError> {
+    fn new<'p>(programs: &'p Programs, group: &[u32], uid: u64) -> Result<Self, FileError> {
         let compute_sets = || {
             group
                 .iter()
@@ -78,7 +73,7 @@ impl GroupCode {
             None => vertex_state.clone(),
         };
         Ok(Self {
-            vertex_types: instantiated(compute_sets(), target.num_tiles),
+            vertex_types: instantiated(compute_sets()),
             vertex_state,
             vertex_memory,
             exchange_code: sum("exchange code", exchanges.collect())?,
@@ -130,30 +125,21 @@ impl OperationGroup {
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel before the total size is checked
-/// against the [`Budget`]. A larger number would let the size exceed the budget by more.
-const AT_ONCE: usize = 16;
-
 /// Sums up the code of operation groups or clusters (programs that use the same variables). Each
-/// entry of `groups` has the id of a debug context and distinct indices of programs. The size of
+/// item of `groups` has the id of a debug context and distinct indices of programs. The size of
 /// the results counts against `budget`, which bounds the memory that a damaged profile can take.
-pub fn of_all(
+pub fn of_all<'p>(
     programs: &Programs,
-    groups: &[(u64, &[u32])],
-    target: &Target,
+    groups: impl Iterator<Item = (u64, &'p Vec<u32>)>,
     budget: &mut Budget,
 ) -> Result<Vec<GroupCode>, FileError> {
-    let mut codes = Vec::with_capacity(groups.len());
-    for groups in groups.chunks(AT_ONCE) {
-        let code = |&(uid, group): &(u64, &[u32])| GroupCode::new(programs, group, uid, target);
-        let found: Vec<Result<_, _>> = groups.par_iter().map(code).collect();
-        for code in found {
-            let code = code?;
+    groups
+        .map(|(uid, group)| {
+            let code = GroupCode::new(programs, group, uid)?;
             budget.take(&code)?;
-            codes.push(code);
-        }
-    }
-    Ok(codes)
+            Ok(code)
+        })
+        .collect()
 }
 
 /// A cluster: programs of one operation group that use variables of the same use sets. A use set is
@@ -197,10 +183,10 @@ pub fn clusters(
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.map(|sets| sets.len()).sum::<usize>() > max {
-        return Err(FileError::new(format!(
+        return unusable(format!(
             "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
              groups of variables together, more than in any real model; {OVER_BOUND}"
-        )));
+        ));
     }
     let mut cluster_of = vec![NO_CLUSTER; programs.all.len()];
     for (number, programs) in split.iter().flat_map(|split| (0..).zip(split.values())) {
@@ -208,12 +194,11 @@ pub fn clusters(
             cluster_of[program as usize] = number;
         }
     }
-    let clusters: Vec<(u64, &[u32])> = groups
+    let clusters = groups
         .iter()
         .zip(&split)
-        .flat_map(|(group, split)| split.values().map(|all| (group.uid, &all[..])))
-        .collect();
-    let mut codes = of_all(programs, &clusters, &profile.target, budget)?.into_iter();
+        .flat_map(|(group, split)| split.values().map(|all| (group.uid, all)));
+    let mut codes = of_all(programs, clusters, budget)?.into_iter();
     let cluster = |(sets, code)| ProgramCluster { sets, code };
     let found = split
         .into_iter()
@@ -275,26 +260,14 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
 /// Returns the vertex types of `compute_sets`, ascending, each with 1 on the tiles that have a
 /// vertex of this type and 0 on all other tiles. Numbers of vertices do not matter, since a tile
 /// has the code of a vertex type only once.
-fn instantiated<'a>(
-    compute_sets: impl Iterator<Item = &'a ComputeSet>,
-    tiles: u32,
-) -> Vec<(u32, TileBytes)> {
+fn instantiated<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Vec<(u32, TileBytes)> {
     let mut by_type: BTreeMap<u32, Vec<&TileBytes>> = BTreeMap::new();
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
         by_type.entry(*vertex_type).or_default().push(instances);
     }
-    // Each vertex type's list with one number per tile is compressed before the next list is made,
-    // which saves memory.
-    let on_any = |instances: Vec<&TileBytes>| {
-        let mut any = vec![0; tiles as usize];
-        for run in instances.iter().flat_map(|own| own.runs()) {
-            any[run.from as usize..run.to as usize].fill(1);
-        }
-        any.into_iter().collect::<TileBytes>()
-    };
     by_type
         .into_iter()
-        .map(|(kind, instances)| (kind, on_any(instances)))
+        .map(|(kind, instances)| (kind, TileBytes::where_any(instances)))
         .filter(|(_, tiles)| !tiles.runs().is_empty())
         .collect()
 }

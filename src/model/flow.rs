@@ -245,7 +245,7 @@ fn used_steps(
     let mut open: Option<(Path, (u32, u32))> = None;
     for (step, entry) in (0u32..).zip(&profile.steps) {
         let path = steps.walk_path(step);
-        let site = path.and_then(|path| sites.outermost[path as usize]);
+        let site = path.and_then(|path| sites.outermost[path]);
         if open.map(|open| open.0) != site {
             let caller = entry.parent.map_or(NO_OPERATION, operation);
             open = site.map(|site| (site, (step, caller)));

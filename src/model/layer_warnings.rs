@@ -28,7 +28,7 @@ impl Model {
 /// regex finds; `None` if the user gave no regex.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
-    let modules = ModuleLayers::new(model);
+    let modules = layering.tree(model);
     let layers = layering.layers_by_name();
     if modules.are_by_flow() || modules.are_matched_by(&layers) {
         return None;
@@ -49,7 +49,7 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
         grouped(by_regex.largest),
         modules.layers.len(),
         grouped(by_modules.largest),
-        outside(&modules, &layers)
+        outside(modules, &layers)
     )))
 }
 

@@ -50,8 +50,7 @@ pub use placement::{
     WeightTie,
 };
 pub use profile_lookup::{
-    FetchedNames, LivePlace, NamedVariable, ProfileLookup, StepProgram, StepPrograms, TileLists,
-    TileVariable,
+    LivePlace, NamedVariable, ProfileLookup, StepProgram, TileVariable, VariablesByPosition,
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
 pub use use_sets::{NO_USERS, UseSets};
@@ -60,7 +59,7 @@ pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
 
 use crate::message::Warning;
-use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Recorded, Target, TileBytes};
+use crate::profile::{BuildInfo, LiveClasses, Recorded, Target, TileBytes};
 use crate::witnesses::Contradiction;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -118,8 +117,6 @@ pub struct Model {
     pub recording: Recording,
     /// The cycles of the operations; `None` if the profile has no cycles.
     pub cycles: Option<OperationCycles>,
-    /// Version of the report format in which the profile is written.
-    pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
     /// The tile and the liveness step with the most live bytes; `None` unless [`Model::build`] was
@@ -208,24 +205,22 @@ impl Model {
     /// operation groups that use these variables and for which `counts` is true, where 2 means two
     /// or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
-        self.use_sets.fold(0, |sum: u8, group| {
-            (sum + u8::from(counts(group as usize))).min(2)
-        })
+        self.use_sets
+            .fold(0, |sum: u8, group| (sum + u8::from(counts(group))).min(2))
     }
 
     /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
     /// is true for all operation groups that use the set's variables, or no group uses them.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
-        self.use_sets.fold(true, |are_wanted, group| {
-            are_wanted && is_wanted(group as usize)
-        })
+        self.use_sets
+            .fold(true, |are_wanted, group| are_wanted && is_wanted(group))
     }
 
     /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
     /// is true for any operation group that uses the set's variables.
     pub(crate) fn sets_of_any(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets
-            .fold(false, |is_any, group| is_any || is_wanted(group as usize))
+            .fold(false, |is_any, group| is_any || is_wanted(group))
     }
 
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {

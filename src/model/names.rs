@@ -47,7 +47,7 @@ pub fn name_all(
     let with_pairs = all
         .filter(|operation| !operation.is_anonymous)
         .map(|operation| operation.path)
-        .filter(|&path| !namer.paired_contexts[path as usize].is_empty());
+        .filter(|&path| !namer.paired_contexts[path].is_empty());
     Ok((operations, with_pairs.collect()))
 }
 
@@ -78,7 +78,7 @@ impl<'a> Namer<'a> {
             paired_contexts: vec![Vec::new()],
         };
         for &(outer, call) in &found.walk.paths.nodes {
-            let mut contexts = namer.paired_contexts[outer as usize].clone();
+            let mut contexts = namer.paired_contexts[outer].clone();
             contexts.extend(namer.paired_context(&contexts, call));
             namer.paired_contexts.push(contexts);
         }
@@ -167,8 +167,10 @@ impl<'a> Namer<'a> {
                     text(ContextField::Gradients).is_some_and(|made| !is_of_clipping(kind, made));
                 (makes_gradients && !is_update, is_update)
             }
+            // The names of TensorFlow's operations in the backward pass have one of these components.
             Some(_) => {
-                let is_backward = name.split('/').any(|part| GRADIENTS.contains(&part));
+                let is_gradient = |part| matches!(part, "gradients" | "gradient_tape");
+                let is_backward = name.split('/').any(is_gradient);
                 (is_backward, !is_backward && update_scope(name).is_some())
             }
             None => (false, false),
@@ -181,7 +183,7 @@ impl<'a> Namer<'a> {
     /// counts.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context);
-        let named_by = *self.paired_contexts[operation.path as usize]
+        let named_by = *self.paired_contexts[operation.path]
             .iter()
             .rev()
             .find_map(|context| self.pairs[context].get(&uid))
@@ -236,17 +238,11 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// A TensorFlow operation is in the backward pass if its name has one of these texts between
-/// slashes.
-const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
-/// A TensorFlow operation is taken as an update of weights if a component (between slashes) of its
-/// name begins with one of these texts. TensorFlow does not guarantee such names.
-const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
-
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
-/// weights, such as `Adam/update_dense`; `None` if no part marks an update.
+/// weights, such as `Adam/update_dense`; `None` if no part marks an update. TensorFlow does not
+/// guarantee that the names of updates have such parts.
 pub fn update_scope(name: &str) -> Option<&str> {
-    let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
+    let is_mark = |part: &str| part.starts_with("update_") || part.starts_with("ResourceApply");
     let mut end = 0;
     name.split('/').find(|part| {
         end += part.len() + 1;

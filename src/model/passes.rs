@@ -135,8 +135,8 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     };
     let without_results = updates(0);
     let first_reads = sets.fold(u32::MAX, |first, group| {
-        let of_group = &groups[group as usize];
-        let reads = of_group.computes() && !without_results[group as usize];
+        let of_group = &groups[group];
+        let reads = of_group.computes() && !without_results[group];
         let own = of_group.window.filter(|_| reads);
         own.map_or(first, |(own, _)| first.min(own))
     });
@@ -160,9 +160,9 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
         .max_by_key(|&group| groups[group].window.map(|(_, last)| last));
     let changes = sets.fold(0, |changes, group| {
         changes
-            | match without_results[group as usize] {
-                true if Some(group as usize) == last => LAST,
-                true if updates[group as usize] => UPDATED,
+            | match without_results[group] {
+                true if Some(group) == last => LAST,
+                true if updates[group] => UPDATED,
                 true => CHANGED,
                 false => 0,
             }
@@ -234,10 +234,10 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
                 return vec![u64::MAX; groups.len()];
             }
             left -= 1;
-            let Some(last) = last_steps[group as usize] else {
+            let Some(last) = last_steps[group] else {
                 continue;
             };
-            let uses = &mut found[group as usize];
+            let uses = &mut found[group];
             uses.has_parameter |= is_parameter && !is_accumulator;
             uses.has_other |= is_accumulator || !is_parameter && is_of_others;
             if !is_parameter && end > last + 1 {

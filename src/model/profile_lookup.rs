@@ -3,7 +3,7 @@
 
 use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use crate::message::FileError;
-use crate::profile::{NEVER_LIVE, ProgramKind, Programs, Step, VariableNames, Variables};
+use crate::profile::{NEVER_LIVE, Program, ProgramKind, Programs, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -17,9 +17,10 @@ pub struct ProfileLookup {
     /// variable), as an index into the model's use sets.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// The program that runs at each liveness step, with the operations that the program belongs
-    /// to.
-    pub programs: StepPrograms,
+    /// All programs of the profile.
+    pub(super) programs: Vec<StepProgram>,
+    /// One entry per liveness step: the program that runs at the step, as an index into `programs`.
+    pub(super) program_at: Vec<u32>,
 }
 
 /// A tile and a liveness step at which some variables are live on the tile.
@@ -49,7 +50,7 @@ pub struct NamedVariable {
 #[derive(Debug, Clone, Copy)]
 pub struct TileVariable {
     /// Index of the variable in the profile's list of lowered variables.
-    position: u32,
+    pub position: u32,
     /// Equivalence class of the variable, which determines at which steps the variable is live, as
     /// an index into the profile's classes.
     pub class: u32,
@@ -63,27 +64,17 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The result of [`ProfileLookup::names`]: the names of some variables, read from the profile.
-#[derive(Debug)]
-pub struct FetchedNames<'a> {
-    lookup: &'a ProfileLookup,
-    by_position: FxHashMap<u32, String>,
-}
-
-/// The largest variables of some tiles, which [`ProfileLookup::on_tiles`] found.
-#[derive(Debug)]
-pub struct TileLists<'a> {
-    lookup: &'a ProfileLookup,
-    /// One entry per tile: its largest variables, the largest first, as indices into the profile's
-    /// list of variables; empty for tiles that were not requested.
-    by_tile: Vec<Vec<u32>>,
-}
+/// Variables with their names, by their [`position`](TileVariable::position).
+pub type VariablesByPosition = FxHashMap<u32, NamedVariable>;
 
 impl ProfileLookup {
     /// Finds the largest variables of some tiles, without variables that are never live. Each entry
     /// of `wanted` has a tile and the maximum number of variables to find on it. The search is one
     /// pass over all variables of the profile; a large model has 10^7 variables.
-    pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
+    ///
+    /// Returns one entry per tile: its largest variables, the largest first, and variables of equal
+    /// size in the order of the profile. The entry of a tile that is not wanted is empty.
+    pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> Vec<Vec<TileVariable>> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         // One entry per tile: how many variables to find on it, and the largest variables that the
         // loop below has found so far, as indices.
@@ -116,14 +107,21 @@ impl ProfileLookup {
                 keep_largest(largest, max_count);
             }
         }
-        let sorted = |(max_count, mut list): (usize, Vec<u32>)| {
-            keep_largest(&mut list, max_count);
-            list
+        let variable = |position: u32| {
+            let index = position as usize;
+            TileVariable {
+                position,
+                class: classes[index],
+                set: self.set_of[index],
+                bytes: u64::from(bytes[index]),
+                category: self.variables.categories[index],
+            }
         };
-        TileLists {
-            lookup: self,
-            by_tile: by_tile.into_iter().map(sorted).collect(),
-        }
+        let sorted = |(max_count, mut positions): (usize, Vec<u32>)| {
+            keep_largest(&mut positions, max_count);
+            positions.into_iter().map(variable).collect()
+        };
+        by_tile.into_iter().map(sorted).collect()
     }
 
     /// Returns the name of the category of a variable (what it holds), such as `variable`.
@@ -137,120 +135,76 @@ impl ProfileLookup {
         &self.variables.category_names
     }
 
-    /// Reads the names of some variables from the profile.
+    /// Reads the names of some variables from the profile. Returns the named variables by their
+    /// [`position`](TileVariable::position).
     ///
     /// # Errors
     /// If the profile cannot be read again, or has changed since it was read.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
-    ) -> Result<FetchedNames<'_>, FileError> {
-        let (positions, ids): (Vec<u32>, Vec<_>) = all
-            .map(|own| (own.position, self.variables.id(own.position)))
-            .unzip();
-        let names = self.names.fetch(&ids)?;
-        Ok(FetchedNames {
-            lookup: self,
-            by_position: positions.into_iter().zip(names).collect(),
-        })
-    }
-}
-
-impl TileLists<'_> {
-    /// Returns the largest variables of a tile, as many as were requested, the largest first.
-    /// Variables of equal size are in the order of the profile. Returns nothing if the tile was not
-    /// requested.
-    pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
-        let variables = &self.lookup.variables;
-        self.by_tile
-            .get(tile as usize)
-            .into_iter()
-            .flatten()
-            .map(move |&position| {
-                let index = position as usize;
-                TileVariable {
-                    position,
-                    class: variables.classes[index],
-                    set: self.lookup.set_of[index],
-                    bytes: u64::from(variables.bytes[index]),
-                    category: variables.categories[index],
-                }
-            })
-    }
-}
-
-impl FetchedNames<'_> {
-    /// Returns a variable with its name and the name of its category. [`ProfileLookup::names`] must
-    /// have read the name.
-    pub fn of(&self, variable: &TileVariable) -> NamedVariable {
-        let name = self.by_position.get(&variable.position);
-        NamedVariable {
-            name: name.map_or("", String::as_str).into(),
-            category: self.lookup.category_of(variable).into(),
-            bytes: self.lookup.variables.bytes[variable.position as usize],
-            set: variable.set,
-        }
-    }
-}
-
-/// The program that runs at each liveness step, with its name and operations.
-#[derive(Debug)]
-pub struct StepPrograms {
-    of_step: Vec<u32>,
-    programs: Vec<StepProgram>,
-}
-
-/// A program of the profile, with its name and the operations to which the program belongs.
-#[derive(Debug)]
-pub struct StepProgram {
-    /// Type of the program, such as `OnTileExecute` (table `program_types`).
-    pub kind: Box<str>,
-    /// The name of the compute set that the program runs or, if it runs none, the name of the
-    /// program; often empty.
-    pub name: Box<str>,
-    /// The first operation that the program belongs to, as an index into
-    /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no
-    /// operation.
-    pub operation: Option<u32>,
-    /// Number of operations that the program belongs to; more than 1 if the compiler outlined the
-    /// code of the program, so that operations share it.
-    pub operations: u32,
-}
-
-impl StepPrograms {
-    pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
-        let mut all: Vec<StepProgram> = programs
-            .all
+    ) -> Result<VariablesByPosition, FileError> {
+        let all: Vec<&TileVariable> = all.collect();
+        let ids: Vec<_> = all
             .iter()
-            .map(|program| StepProgram {
-                kind: match &program.kind {
-                    ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
-                    ProgramKind::DoExchange(_) => "DoExchange".into(),
-                    ProgramKind::Call(_) => "Call".into(),
-                    ProgramKind::Other(kind) => kind.clone(),
-                },
-                name: name_of(programs, program).into(),
-                operation: None,
-                operations: 0,
-            })
+            .map(|own| self.variables.id(own.position))
             .collect();
-        for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
-            for &program in &operation.programs {
-                let step_program = &mut all[program as usize];
-                step_program.operation.get_or_insert(number);
-                step_program.operations += 1;
-            }
-        }
-        Self {
-            of_step: steps.iter().map(|step| step.program).collect(),
-            programs: all,
-        }
+        let named = |(own, name): (&TileVariable, String)| {
+            let variable = NamedVariable {
+                name: name.into(),
+                category: self.category_of(own).into(),
+                bytes: self.variables.bytes[own.position as usize],
+                set: own.set,
+            };
+            (own.position, variable)
+        };
+        let names = self.names.fetch(&ids)?;
+        Ok(all.into_iter().zip(names).map(named).collect())
     }
 
     /// Returns the program that runs at the liveness step with index `step`; `None` if there is no
     /// such step.
-    pub fn at(&self, step: u32) -> Option<&StepProgram> {
-        let program = *self.of_step.get(step as usize)?;
+    pub fn program_at(&self, step: u32) -> Option<&StepProgram> {
+        let program = *self.program_at.get(step as usize)?;
         Some(&self.programs[program as usize])
     }
+}
+
+/// A program of the profile, with its name and the first operation to which the program belongs.
+#[derive(Debug)]
+pub struct StepProgram {
+    /// Type of the program, such as `OnTileExecute` (table `program_types`), and after it the name
+    /// of the compute set that the program runs or, if it runs none, the name of the program, unless
+    /// the name is empty.
+    pub name: String,
+    /// The first operation that the program belongs to, as an index into
+    /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no
+    /// operation.
+    pub operation: Option<u32>,
+}
+
+pub fn step_programs(programs: &Programs, found: &UnnamedOperations) -> Vec<StepProgram> {
+    let name = |program: &Program| {
+        let kind = match &program.kind {
+            ProgramKind::OnTileExecute(_) => "OnTileExecute",
+            ProgramKind::DoExchange(_) => "DoExchange",
+            ProgramKind::Call(_) => "Call",
+            ProgramKind::Other(kind) => kind,
+        };
+        match name_of(programs, program) {
+            "" => kind.to_string(),
+            name => format!("{kind} {name}"),
+        }
+    };
+    let step_program = |program| StepProgram {
+        name: name(program),
+        operation: None,
+    };
+    let mut all: Vec<StepProgram> = programs.all.iter().map(step_program).collect();
+    for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
+        for &program in &operation.programs {
+            all[program as usize].operation.get_or_insert(number);
+        }
+    }
+    all
 }

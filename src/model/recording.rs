@@ -12,14 +12,13 @@ use std::fmt;
 /// The kind of tensor that a variable is part of, as the framework's debug contexts record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// The debug contexts do not record the kind of the tensor.
-    #[default]
-    Unknown,
     /// The tensor is a weight, or other state that training changes.
     Variable,
     /// The tensor is a constant, which never changes.
     Constant,
-    /// The tensor is neither a weight nor a constant, but for example an activation.
+    /// The tensor is neither a weight nor a constant, but for example an activation, or the debug
+    /// contexts do not record its kind.
+    #[default]
     Other,
 }
 
@@ -55,10 +54,9 @@ impl Label {
             name: label.name.as_str().into(),
             tensor: text(ContextField::TensorId).unwrap_or_default().into(),
             kind: match text(ContextField::TensorType) {
-                None => TensorKind::Unknown,
                 Some("Variable") => TensorKind::Variable,
                 Some("Const") => TensorKind::Constant,
-                Some(_) => TensorKind::Other,
+                _ => TensorKind::Other,
             },
             element_bytes: text(ContextField::ElementType).and_then(element_bytes),
         }

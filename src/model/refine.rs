@@ -4,7 +4,7 @@
 //! same places, but a label or a partner may decide the places, so it must be the same in the whole
 //! set.
 
-use super::OperationGroup;
+use super::GroupCode;
 use super::operations::UnnamedGroup;
 use super::use_sets::{NO_USERS, UseSetIndex, UseSets, Users};
 use crate::profile::Profile;
@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
-    with_code: &[OperationGroup],
+    codes: &[GroupCode],
     (set_of, sets): &mut Users,
 ) -> UseSetIndex {
     let labels = set_of
@@ -33,23 +33,17 @@ pub fn refine(
         });
     let labels = labels.collect();
     split_sets(labels, set_of, sets, |_, label| (label, NO_USERS));
-    let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
     let pairing = Pairing {
         profile,
         set_of,
         users: sets.fold(0, |users: u8, group| {
-            users.saturating_add(with_code[group as usize].computes().into())
+            users.saturating_add((!codes[group].vertex_types.is_empty()).into())
         }),
-        use_set_index: &use_set_index,
+        use_set_index: UseSetIndex::new(profile, set_of, sets.len()),
     };
     let partners = pairing.partners(groups);
-    let mut is_changed = vec![false; sets.len()];
-    for &(variable, _) in &partners {
-        is_changed[set_of[variable as usize] as usize] = true;
-    }
     split_sets(partners, set_of, sets, |label, partner| (label, partner));
-    use_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
-    use_set_index
+    UseSetIndex::new(profile, set_of, sets.len())
 }
 
 /// Moves some variables to new use sets (the operation groups that use a variable). Each entry of
@@ -94,7 +88,7 @@ struct Pairing<'a> {
     /// One entry per use set (variables that the same operations use): how many operation groups
     /// compute with its variables.
     users: Vec<u8>,
-    use_set_index: &'a UseSetIndex,
+    use_set_index: UseSetIndex,
 }
 
 impl Pairing<'_> {

@@ -4,8 +4,7 @@
 use super::ascending;
 use super::operations::UnnamedGroup;
 use crate::limits;
-use crate::message::{FileError, OVER_BOUND};
-use crate::parallel::filled;
+use crate::message::{FileError, OVER_BOUND, unusable};
 use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -19,28 +18,36 @@ use std::iter::successors;
 /// group, whose index is above those of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// One entry per use set (variables that the same operations use): the smaller set that it
-    /// extends, and the operation group that it adds.
-    nodes: Vec<(u32, u32)>,
-    /// One entry per use set (variables that the same operations use): the label (name, tensor and
-    /// kind) of its variables, as an index into [`Model::labels`](super::Model::labels).
-    labels: Vec<u32>,
-    /// One entry per use set (variables that the same operations use): the use set of the weight to
-    /// which these variables belong, if they are an optimizer's moment or other state; otherwise
-    /// [`NO_USERS`].
-    partners: Vec<u32>,
+    nodes: Vec<Node>,
+}
+
+/// A use set (variables that the same operations use).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Node {
+    /// The smaller use set that this set extends by the operation group `group`.
+    smaller: u32,
+    group: u32,
+    /// The label (name, tensor and kind) of the variables of the use set, as an index into
+    /// [`Model::labels`](super::Model::labels).
+    label: u32,
+    /// The use set of the weight to which the variables belong, if they are an optimizer's moment
+    /// or other state; otherwise [`NO_USERS`].
+    partner: u32,
 }
 
 /// The use set (a set of operation groups) of variables that no operation uses, as an index.
 pub const NO_USERS: u32 = 0;
 
+const EMPTY: Node = Node {
+    smaller: NO_USERS,
+    group: u32::MAX,
+    label: 0,
+    partner: NO_USERS,
+};
+
 impl Default for UseSets {
     fn default() -> Self {
-        Self {
-            nodes: vec![(NO_USERS, u32::MAX)],
-            labels: vec![0],
-            partners: vec![NO_USERS],
-        }
+        Self { nodes: vec![EMPTY] }
     }
 }
 
@@ -50,31 +57,33 @@ impl UseSets {
     /// partner (the weight of an optimizer's moment). The index of `group` must be above those of
     /// all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
-        self.nodes.push((smaller, group));
-        self.labels.push(0);
-        self.partners.push(NO_USERS);
+        self.nodes.push(Node {
+            smaller,
+            group,
+            ..EMPTY
+        });
         self.nodes.len() as u32 - 1
     }
 
     /// Adds a use set with the same operation groups as `set`, but with another label (the name of
     /// a tensor) and partner (the weight of an optimizer's moment), and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
-        let (smaller, group) = self.nodes[set as usize];
+        let Node { smaller, group, .. } = self.nodes[set as usize];
         let added = self.push(smaller, group);
         self.mark(added, label, partner);
         added
     }
 
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
-        self.labels[set as usize] = label;
-        self.partners[set as usize] = partner;
+        let node = &mut self.nodes[set as usize];
+        (node.label, node.partner) = (label, partner);
     }
 
     /// Returns the label (name, tensor and kind) of the variables with the use set `set` (the
     /// operation groups that use a variable), as an index into
     /// [`Model::labels`](super::Model::labels).
     pub fn label(&self, set: u32) -> u32 {
-        self.labels[set as usize]
+        self.nodes[set as usize].label
     }
 
     /// Returns the use set of the partners of the variables with the use set `set` (the operation
@@ -82,28 +91,24 @@ impl UseSets {
     /// optimizer's moment is its weight. A partner is a variable on the same tile with equally many
     /// elements, in a compute set that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
-        Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
+        Some(self.nodes[set as usize].partner).filter(|&partner| partner != NO_USERS)
     }
 
     /// Returns whether use sets that were read from a file are consistent. Set 0 must be empty.
     /// Each other set must extend an earlier set by an operation group with a higher index. There
     /// are `groups` operation groups and `labels` labels.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
-        let sets = self.nodes.len();
-        let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
-            let smaller = smaller as usize;
-            let behind =
-                smaller == 0 || self.nodes[..set].get(smaller).is_some_and(|n| n.1 < group);
-            smaller < set && behind && (group as usize) < groups
+        let is_sound = |(set, node): (usize, &Node)| {
+            let smaller = node.smaller as usize;
+            smaller < set
+                && (smaller == 0 || self.nodes[smaller].group < node.group)
+                && (node.group as usize) < groups
+                && (node.label as usize) < labels
+                && (node.partner as usize) < self.nodes.len()
         };
-        let all_below = |positions: &[u32], end| {
-            positions.len() == sets && positions.iter().all(|&position| (position as usize) < end)
-        };
-        self.nodes.first() == Some(&(NO_USERS, u32::MAX))
-            && self.nodes.iter().enumerate().skip(1).all(follows)
-            && all_below(&self.labels, labels)
-            && all_below(&self.partners, sets)
-            && (self.labels[0], self.partners[0]) == (0, NO_USERS)
+        self.nodes.first() == Some(&EMPTY)
+            && labels > 0
+            && self.nodes.iter().enumerate().skip(1).all(is_sound)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -113,30 +118,30 @@ impl UseSets {
     /// Iterates over all use sets (sets of operation groups) except the empty one, smaller sets
     /// before the sets that extend them. Each item is a set, the smaller set that it extends, and
     /// the operation group that it adds.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> {
-        (0..self.nodes.len() as u32)
-            .zip(&self.nodes)
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> {
+        self.nodes
+            .iter()
+            .enumerate()
             .skip(1)
-            .map(|(set, &(smaller, group))| (set, smaller, group))
+            .map(|(set, node)| (set, node.smaller as usize, node.group as usize))
     }
 
     /// Computes a value for each use set. The empty set has the value `start`. For any other set,
     /// `grow` computes the value from that of the smaller set that it extends and from the
     /// operation group that it adds.
-    pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
+    pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, usize) -> T) -> Vec<T> {
         let mut of_set = vec![start; self.len()];
         for (set, smaller, group) in self.iter() {
-            of_set[set as usize] = grow(of_set[smaller as usize], group);
+            of_set[set] = grow(of_set[smaller], group);
         }
         of_set
     }
 
     /// Iterates over the operation groups (operations with one debug context) that use the
     /// variables of the use set `set`, in descending order of their indices.
-    pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> {
-        successors(Some(set), |&set| Some(self.nodes[set as usize].0))
-            .take_while(|&set| set != NO_USERS)
-            .map(|set| self.nodes[set as usize].1)
+    pub fn groups(&self, set: u32) -> impl Iterator<Item = usize> {
+        let node = |set: u32| (set != NO_USERS).then(|| self.nodes[set as usize]);
+        successors(node(set), move |larger| node(larger.smaller)).map(|node| node.group as usize)
     }
 }
 
@@ -166,7 +171,7 @@ fn of_variables<'a>(
     lists: impl Fn(u32) -> Vec<&'a [u32]>,
     (max_sets, max_uses): (usize, usize),
 ) -> Result<Users, FileError> {
-    let mut set_of = filled(NO_USERS, count);
+    let mut set_of = vec![NO_USERS; count];
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the operation group that
     // was last added to it, and the larger set that this made. Of the variables of the set, those
@@ -177,11 +182,11 @@ fn of_variables<'a>(
         for list in lists(group) {
             uses += list.len();
             if uses > max_uses {
-                return Err(FileError::new(format!(
+                return unusable(format!(
                     "table `compute_sets` or `exchange_regions`: operations use the {count} \
                      variables more than {max_uses} times, more often than in any real model; \
                      {OVER_BOUND}"
-                )));
+                ));
             }
             for &variable in list {
                 let set = &mut set_of[variable as usize];
@@ -195,11 +200,11 @@ fn of_variables<'a>(
             }
         }
         if sets.len() > max_sets {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `compute_sets` or `exchange_regions`: the {count} variables are used by \
                  more than {max_sets} different groups of operations, more than in any real \
                  model; {OVER_BOUND}"
-            )));
+            ));
         }
     }
     Ok((set_of, sets))
@@ -218,50 +223,30 @@ pub struct UseSetIndex {
 }
 
 impl UseSetIndex {
+    /// Lists the use sets (the operation groups that use a variable) of compute sets and memory
+    /// regions. `set_of` has the use set of each variable, and `sets` is the number of use sets.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let mut index = Self {
-            of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
-            of_regions: vec![Box::default(); profile.region_variables.len()],
+        let of_lists = |lists: &VariableLists| {
+            // Many variables of a compute set or memory region have the same use set. `seen` marks
+            // the use sets that are already in the list of this compute set or region, and is then
+            // cleared.
+            let of_list = |seen: &mut Vec<bool>, position: usize| {
+                let members = lists.members(position as u32).iter();
+                let used = members.map(|&variable| set_of[variable as usize]);
+                let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                let used = ascending(used.filter(is_new));
+                used.iter().for_each(|&set| seen[set as usize] = false);
+                used
+            };
+            (0..lists.len())
+                .into_par_iter()
+                .map_init(|| vec![false; sets], of_list)
+                .collect()
         };
-        index.renew(profile, set_of, sets, |_| false);
-        index
-    }
-
-    /// Recomputes the lists of use sets (the operation groups that use a variable) of compute sets
-    /// and memory regions. Only lists that are empty, or that contain a set for which `is_changed`
-    /// is true, are recomputed. `set_of` has the new use set of each variable, and `sets` is the
-    /// new number of use sets.
-    pub fn renew(
-        &mut self,
-        profile: &Profile,
-        set_of: &[u32],
-        sets: usize,
-        is_changed: impl Fn(u32) -> bool + Sync,
-    ) {
-        let is_old = |(_, sets): &(usize, &mut Box<[u32]>)| {
-            sets.is_empty() || sets.iter().any(|&set| is_changed(set))
-        };
-        let renew = |lists: &VariableLists, sets_of_lists: &mut [Box<[u32]>]| {
-            sets_of_lists
-                .par_iter_mut()
-                .enumerate()
-                .filter(is_old)
-                .for_each_init(
-                    || vec![false; sets],
-                    |seen, (position, sets)| {
-                        let members = lists.members(position as u32).iter();
-                        let used = members.map(|&variable| set_of[variable as usize]);
-                        // Many variables of a compute set or memory region have the same use set.
-                        // `seen` marks the use sets that are already in the list `sets` of this
-                        // compute set or region, and is then cleared.
-                        let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
-                        *sets = ascending(used.filter(is_new));
-                        sets.iter().for_each(|&set| seen[set as usize] = false);
-                    },
-                );
-        };
-        renew(&profile.compute_set_variables, &mut self.of_compute_sets);
-        renew(&profile.region_variables, &mut self.of_regions);
+        Self {
+            of_compute_sets: of_lists(&profile.compute_set_variables),
+            of_regions: of_lists(&profile.region_variables),
+        }
     }
 
     /// Returns the use sets (the operation groups that use each variable) of the variables that a
@@ -333,10 +318,10 @@ mod tests {
             let of = |max_sets, max_uses| of_variables(30, used.len() as u32, lists, (max_sets, max_uses));
             let (set_of, sets) = of(1 << 20, uses).unwrap();
             for (variable, &set) in (0u32..).zip(&set_of) {
-                let mut groups: Vec<u32> = sets.groups(set).collect();
+                let mut groups: Vec<usize> = sets.groups(set).collect();
                 groups.reverse();
-                let uses = |group: &u32| used[*group as usize].iter().flatten().any(|&v| v == variable);
-                let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
+                let uses = |group: &usize| used[*group].iter().flatten().any(|&v| v == variable);
+                let expected: Vec<usize> = (0..used.len()).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
             // Use sets are numbered in the order of their first use, and no use set occurs twice.
@@ -372,21 +357,14 @@ mod tests {
     }
 
     #[test]
-    fn programs_have_the_sets_of_their_variables_before_and_after_a_change() {
+    fn programs_have_the_sets_of_their_variables() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/popart-bert-inference");
         let profile = Profile::read(&folder.join("profile.pop")).unwrap();
         let count = profile.variables.len() as u32;
-        let mut set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
-        let mut index = UseSetIndex::new(&profile, &set_of, 7);
-        let before = plain(&profile, &set_of);
-        assert_eq!(indexed(&profile, &index), before);
-        assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of the variables of use set 3 get a new use set, and `index` is updated.
-        let changed = set_of.iter_mut().filter(|set| **set == 3);
-        changed.step_by(2).for_each(|set| *set = 7);
-        index.renew(&profile, &set_of, 8, |set| set == 3);
-        let after = plain(&profile, &set_of);
-        assert_ne!(after, before);
-        assert_eq!(indexed(&profile, &index), after);
+        let set_of: Vec<u32> = (0..count).map(|variable| variable / 2 % 7).collect();
+        let index = UseSetIndex::new(&profile, &set_of, 7);
+        let expected = plain(&profile, &set_of);
+        assert_eq!(indexed(&profile, &index), expected);
+        assert!(expected.iter().any(Vec::is_empty) && expected.iter().any(|list| list.len() == 7));
     }
 }

@@ -2,7 +2,9 @@
 //! which the whole model needs the most memory. Also warns about variables that are live at nearly
 //! all steps.
 
-use super::{Model, NO_USERS, NamedVariable, ProfileLookup, VariableGroup, VariableGroups};
+use super::{
+    Model, NO_USERS, NamedVariable, ProfileLookup, TileVariable, VariableGroup, VariableGroups,
+};
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 use crate::profile::{CodeKind, MissedSteps, NEVER_LIVE, Profile, TileBytes};
 use crate::wording::grouped;
@@ -51,7 +53,7 @@ pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, Fi
     let tiles = profile.target.num_tiles;
     let data = || {
         let group = |position| group(position).filter(|_| kind(position).is_none());
-        VariableGroups::sorted(tiles, profile.classes.len(), variables.len(), tile, group)
+        VariableGroups::sorted(tiles, variables.len(), tile, group)
     };
     let code = || {
         let code: Vec<(CodeKind, u16, VariableGroup)> = (0..variables.len())
@@ -130,15 +132,17 @@ impl MemoryPeak {
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
         let live: Vec<_> = lookup
             .on_tiles(&[(tile, usize::MAX)])
-            .of(tile)
+            .swap_remove(tile as usize)
+            .into_iter()
             .filter(|variable| classes.is_live(variable.class, step))
             .collect();
-        let names = lookup.names(live.iter())?;
+        let mut names = lookup.names(live.iter())?;
+        let name = |variable: &TileVariable| names.remove(&variable.position);
         Ok(Self {
             tile,
             step,
             bytes,
-            variables: live.iter().map(|variable| names.of(variable)).collect(),
+            variables: live.iter().filter_map(name).collect(),
         })
     }
 }

@@ -5,7 +5,7 @@
 use super::counts;
 use super::operations::UnnamedOperation;
 use crate::limits;
-use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
+use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable};
 use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
@@ -13,7 +13,7 @@ use std::iter::successors;
 /// A call path, as a number: [`EMPTY_PATH`] (0), or n for entry n - 1 of [`CallPaths::nodes`]. The
 /// call path of a program is the list of Call programs that lead from the root of the program tree
 /// to the program, the outermost Call first.
-pub type Path = u32;
+pub type Path = usize;
 
 /// The call path (list of Calls) of programs that run outside all Calls.
 pub const EMPTY_PATH: Path = 0;
@@ -33,12 +33,12 @@ impl CallPaths {
     fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
-            self.nodes.len() as Path
+            self.nodes.len()
         })
     }
 
     fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> {
-        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
+        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at]);
         successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
 }
@@ -69,12 +69,12 @@ impl Walk {
             return Ok(path);
         }
         if self.paths.innermost_first(path).count() >= limits::NESTED_CALLS {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `programs` or `program_type_call`: Calls are nested more than {} deep at \
                  program {}, deeper than in any real model; {OVER_BOUND}",
                 limits::NESTED_CALLS,
                 program.id
-            )));
+            ));
         }
         Ok(self.paths.push(path, index))
     }
@@ -117,16 +117,6 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// What the walk over the program tree has to do next.
-enum Next {
-    /// Visit a program (an index into `Programs::all`) on a call path (the Calls that lead to the
-    /// program).
-    Begin(Path, u32),
-    /// End a visit (an index into [`Walk::visits`]), because all programs below the visited program
-    /// were visited.
-    End(u32),
-}
-
 /// Walks the program tree depth first, parents before children. A program is visited only once for
 /// each sequence of Calls that leads to it, because a second visit would add nothing to any
 /// operation.
@@ -137,44 +127,40 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
-    let mut stack: Vec<Next> = programs
-        .roots
-        .iter()
-        .rev()
-        .map(|&root| Next::Begin(EMPTY_PATH, root))
-        .collect();
-    while let Some(next) = stack.pop() {
-        let (path, index) = match next {
-            Next::Begin(path, index) => (path, index),
-            Next::End(number) => {
-                on_way[walk.visits[number as usize].1 as usize] = false;
-                walk.ended.push(number);
-                continue;
+    // The visits that have begun and not ended, outermost first: the index of each visit, the call
+    // path of the programs below it, and those programs that are still to be visited. The first
+    // entry stands for the whole program tree.
+    let mut stack = vec![(None, EMPTY_PATH, programs.roots.iter())];
+    while let Some((visit, path, left)) = stack.last_mut() {
+        let (path, Some(&index)) = (*path, left.next()) else {
+            if let &mut Some(visit) = visit {
+                on_way[walk.visits[visit as usize].1 as usize] = false;
+                walk.ended.push(visit);
             }
+            stack.pop();
+            continue;
         };
         let program = &programs.all[index as usize];
         if on_way[index as usize] {
-            return Err(FileError::new(format!(
+            return unusable(format!(
                 "table `programs`: program {} leads to itself through its children or calls; \
                  {PROFILE_AGAIN}",
                 program.id
-            )));
+            ));
         }
         if walk.visit(path, index).is_none() {
             let number = walk.visits.len();
             if number >= max {
-                return Err(FileError::new(format!(
+                return unusable(format!(
                     "table `programs` or `program_type_call`: the program tree unfolds to more \
                      than {max} visits of programs, more than any real model has; {OVER_BOUND}"
-                )));
+                ));
             }
             walk.numbers.insert((path, index), number as u32);
             walk.visits.push((path, index));
-            stack.push(Next::End(number as u32));
             let below_path = walk.path_below(path, index, program)?;
             on_way[index as usize] = true;
-            let children = below(program).iter().rev();
-            stack.extend(children.map(|&child| Next::Begin(below_path, child)));
+            stack.push((Some(number as u32), below_path, below(program).iter()));
         }
     }
     Ok(walk)
@@ -217,9 +203,9 @@ impl CallSites {
         };
         for (path, &(outer, call)) in (1..).zip(&paths.nodes) {
             let function = Some(function(call)).filter(|function| callers[function] > 1);
-            let outermost = sites.outermost[outer as usize].or(function.map(|_| path));
+            let outermost = sites.outermost[outer].or(function.map(|_| path));
             sites.outermost.push(outermost);
-            let mut call_of = sites.call_of[outer as usize];
+            let mut call_of = sites.call_of[outer];
             if let Some(function) = function.filter(|_| !with_pairs.contains(&path)) {
                 call_of = sites.functions.len() as u32;
                 sites.functions.push(function);
@@ -252,7 +238,7 @@ impl StepIndex {
             of_program: vec![Vec::new(); programs.all.len()],
             calls: vec![UNKNOWN; steps.len()],
             paths: walk.clone(),
-            walked: walk.nodes.len() as Path + 1,
+            walked: walk.nodes.len() + 1,
         };
         let parent_of = |step: usize| Some(steps[step].parent? as usize);
         let mut open = Vec::new();

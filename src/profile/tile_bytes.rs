@@ -112,6 +112,13 @@ impl TileBytes {
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
     }
 
+    /// Returns 1 on each tile on which any of the lists `parts` has a number above 0, and 0 on all
+    /// other tiles.
+    pub(crate) fn where_any<'a>(parts: impl IntoIterator<Item = &'a TileBytes>) -> Self {
+        let parts = parts.into_iter().map(|part| (part, 1));
+        Self::combine(parts, |sum| Some(u32::from(sum > 0))).unwrap_or_default()
+    }
+
     /// Adds up `parts` tile by tile, each multiplied by its factor. `value` turns the sum of a tile
     /// into the number that is stored.
     ///

@@ -315,11 +315,11 @@ impl<'a> Updates<'a> {
         found
     }
 
-    fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+    fn groups(&self, set: u32) -> impl Iterator<Item = usize> + '_ {
         self.model
             .use_sets
             .groups(set)
-            .filter(|&group| self.is_update[group as usize])
+            .filter(|&group| self.is_update[group])
     }
 
     /// Returns the role of `variable` in weight updates, such as weight or optimizer state.
@@ -357,13 +357,13 @@ impl<'a> Updates<'a> {
     }
 
     fn updates_of(&self, set: u32) -> Box<[u32]> {
-        ascending(self.groups(set).map(|group| self.of_group[group as usize]))
+        ascending(self.groups(set).map(|group| self.of_group[group]))
     }
 
     /// Joins the operation groups that update one weight, or that use the same optimizer state,
     /// into one weight update, and gives each update an index.
     fn number_updates(&mut self) {
-        let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
+        let mut sets_of_groups = GroupSets((0..self.is_update.len()).collect());
         let mut has_weight = vec![false; self.is_update.len()];
         // Scalars, such as a learning rate, belong to no weight. So use sets (the operations that
         // use a variable) of scalars do not decide which operation groups form one update.
@@ -376,23 +376,23 @@ impl<'a> Updates<'a> {
         };
         for set in sets(UpdateRole::Weight) {
             if let Some(first) = sets_of_groups.merge_all(self.groups(set)) {
-                has_weight[first as usize] = true;
+                has_weight[first] = true;
             }
         }
         for set in sets(UpdateRole::SHARED_STATE) {
             let firsts = self.groups(set).map(|group| sets_of_groups.first(group));
-            let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
+            let weights = ascending(firsts.filter(|&first| has_weight[first]));
             // A tensor that the updates of several weights use, such as a learning rate, belongs to
             // none of these weights.
             if weights.len() < 2
                 && let Some(first) = sets_of_groups.merge_all(self.groups(set))
             {
-                has_weight[first as usize] |= !weights.is_empty();
+                has_weight[first] |= !weights.is_empty();
             }
         }
         let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
         for group in (0..self.is_update.len()).filter(|&group| self.is_update[group]) {
-            let first = sets_of_groups.first(group as u32) as usize;
+            let first = sets_of_groups.first(group);
             if first == group {
                 self.of_group[group] = windows.len() as u32;
                 windows.push(None);
@@ -470,14 +470,14 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
 /// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
 /// sets whose groups update one weight are joined. The entry of a group is the group itself if it
 /// is the first of its set, otherwise an earlier group of the set.
-struct GroupSets(Vec<u32>);
+struct GroupSets(Vec<usize>);
 
 impl GroupSets {
-    fn first(&mut self, group: u32) -> u32 {
+    fn first(&mut self, group: usize) -> usize {
         let mut first = group;
-        while self.0[first as usize] != first {
-            let next = self.0[self.0[first as usize] as usize];
-            self.0[first as usize] = next;
+        while self.0[first] != first {
+            let next = self.0[self.0[first]];
+            self.0[first] = next;
             first = next;
         }
         first
@@ -485,11 +485,11 @@ impl GroupSets {
 
     /// Merges the sets that contain `groups` (operation groups) into one set. Returns the first
     /// operation group of this set; `None` if `groups` is empty.
-    fn merge_all(&mut self, groups: impl Iterator<Item = u32>) -> Option<u32> {
-        groups.fold(None, |merged: Option<u32>, group| {
+    fn merge_all(&mut self, groups: impl Iterator<Item = usize>) -> Option<usize> {
+        groups.fold(None, |merged: Option<usize>, group| {
             let first = self.first(group);
             let merged = merged.unwrap_or(first);
-            self.0[first.max(merged) as usize] = first.min(merged);
+            self.0[first.max(merged)] = first.min(merged);
             Some(first.min(merged))
         })
     }

@@ -76,9 +76,9 @@ impl<'a> Evidence<'a> {
         }
         evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
-        let first_of_set = model.use_sets.fold(NONE, |first: usize, group| {
-            first.min(first_of_group[group as usize])
-        });
+        let first_of_set = model
+            .use_sets
+            .fold(NONE, |first: usize, group| first.min(first_of_group[group]));
         let sets = (0u32..).zip(first_of_set);
         for (set, first) in sets.filter(|&(_, first)| first != NONE) {
             evidence.bytes[first] += bytes[set as usize].all;
@@ -86,7 +86,7 @@ impl<'a> Evidence<'a> {
             if *kind == TensorKind::Variable && !tensor.is_empty() {
                 evidence.parameters[first].push(tensor);
                 let groups = model.use_sets.groups(set);
-                for at in groups.map(|group| first_of_group[group as usize]) {
+                for at in groups.map(|group| first_of_group[group]) {
                     if let Some(used) = evidence.used.get_mut(at)
                         && used.len() < USED
                         && !used.contains(&&**tensor)

@@ -68,7 +68,7 @@ struct ForwardModules {
 }
 
 /// The layers that were found among the modules of a model, such as the blocks of a transformer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order in which each first runs.
@@ -314,8 +314,7 @@ impl ModuleLayers {
         let layers = modules.layers(layers, None);
         Self {
             modules: Arc::new(modules),
-            layers: Vec::new(),
-            layer_at: Vec::new(),
+            ..Self::default()
         }
         .with_layers(layers, |_| false)
     }
@@ -386,11 +385,9 @@ impl ModuleLayers {
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
-            let beginnings: Vec<String> = ends.map(|end| path[..end].to_owned()).collect();
-            beginnings
-                .into_iter()
-                .chain([path])
-                .map(move |path| (path, at))
+            ends.chain([path.len()])
+                .map(|end| (path[..end].to_owned(), at))
+                .collect::<Vec<_>>()
         });
         let mut seen = FxHashSet::default();
         let (paths, firsts): (Vec<String>, Vec<usize>) = nodes

@@ -54,7 +54,7 @@ impl ModuleLayers {
             for &layer in model
                 .use_sets
                 .groups(set)
-                .flat_map(|group| &of_group[group as usize])
+                .flat_map(|group| &of_group[group])
             {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);

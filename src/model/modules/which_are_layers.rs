@@ -333,13 +333,13 @@ impl ModuleLayers {
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
         let tied: FxHashSet<&str> = tied.iter().copied().collect();
         let is_tied = |&set: &u32| tied.contains(model.label_of(set).weight_name());
-        let users: FxHashSet<u32> = (0..model.use_sets.len() as u32)
+        let users: FxHashSet<usize> = (0..model.use_sets.len() as u32)
             .filter(is_tied)
             .flat_map(|set| model.use_sets.groups(set))
             .collect();
         let forward = &self.modules.forward;
         (0..forward.len())
-            .filter(|&at| users.contains(&model.operations[forward[at]].group))
+            .filter(|&at| users.contains(&(model.operations[forward[at]].group as usize)))
             .collect()
     }
 

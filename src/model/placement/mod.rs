@@ -55,17 +55,6 @@ pub enum Rules {
     Classic,
 }
 
-impl Rules {
-    /// Returns the name of the memory model (the rules that determine which memory a stage needs)
-    /// in options and reports: `full` or `classic`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Rules::Full => "full",
-            Rules::Classic => "classic",
-        }
-    }
-}
-
 /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {

@@ -50,7 +50,6 @@ pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
-    unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
     /// How many more places (In, layers, Out) new sets may list, of [`limits::PLACES`] in total;
     /// `None` if this limit was exceeded.
     left: Option<usize>,
@@ -73,7 +72,6 @@ impl Default for PlaceSets {
         Self {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
-            unions: FxHashMap::default(),
             left: Some(limits::PLACES),
         }
     }
@@ -138,15 +136,7 @@ impl PlaceSets {
         if a == NOWHERE || a == b {
             return b;
         }
-        if a == EVERYWHERE || self.left.is_none() {
-            return EVERYWHERE;
-        }
-        if let Some(&known) = self.unions.get(&(a, b)) {
-            return known;
-        }
-        let union = self.union_of([a, b]);
-        self.unions.insert((a, b), union);
-        union
+        self.union_of([a, b])
     }
 
     /// Returns the union of the sets `of` of places (In, layers, Out): [`EVERYWHERE`] if any of
@@ -213,7 +203,6 @@ impl PlaceSets {
         Self {
             ids: sets.iter().cloned().zip(ids).rev().collect(),
             sets,
-            unions: FxHashMap::default(),
             left: self.left,
         }
     }

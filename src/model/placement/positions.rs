@@ -61,7 +61,7 @@ impl Positions {
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,
-            layers: layering.names.get(1..).unwrap_or_default().to_vec(),
+            layers: layering.names[1..].to_vec(),
             modules: layering.modules.clone(),
             named: (layering.named_places())
                 .map(|(text, place)| (text.to_owned(), place))

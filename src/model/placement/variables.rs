@@ -90,7 +90,7 @@ impl<'a> VariablePlaces<'a> {
         for (set, bytes) in (0u32..).zip(self.bytes).filter(|(_, bytes)| bytes.all > 0) {
             let is_number = usize::from(bytes.all < number);
             let places = self.counted[set as usize];
-            for group in self.model.use_sets.groups(set).map(|group| group as usize) {
+            for group in self.model.use_sets.groups(set) {
                 let is_new = self.is_reaching[group] && used[group][is_number].insert(places);
                 if left == 0 || pairs_left == 0 {
                     sets.give_up();
@@ -224,9 +224,9 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 /// Returns the places (In, layers, Out) of each use set (variables that the same operation groups
 /// use): the union of the places of its groups, which `of_group` has.
 fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-    model.use_sets.fold(NOWHERE, |places, group| {
-        sets.union(places, of_group[group as usize])
-    })
+    model
+        .use_sets
+        .fold(NOWHERE, |places, group| sets.union(places, of_group[group]))
 }
 
 /// Returns two lists of places (In, layers, Out). The first has the places of each operation group
@@ -263,9 +263,9 @@ pub fn isolated(model: &Model) -> Vec<bool> {
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
-        let users = most[set as usize];
-        isolated[group as usize] &= users <= u8::from(computes(group as usize));
-        most[smaller as usize] = most[smaller as usize].max(users);
+        let users = most[set];
+        isolated[group] &= users <= u8::from(computes(group));
+        most[smaller] = most[smaller].max(users);
     }
     isolated
 }

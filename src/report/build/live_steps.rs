@@ -3,7 +3,7 @@
 
 use super::Inputs;
 use crate::memory::LiveCurves;
-use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
+use crate::model::{ProfileLookup, StepProgram, TileVariable, VariablesByPosition};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub struct ChosenSteps<'a> {
     /// The live bytes of the whole model as curves over the steps. `steps` has, among others, the
     /// steps where these curves begin or end, and where they are high or low.
     curves: &'a LiveCurves,
-    lists: &'a TileLists<'a>,
+    lists: &'a [Vec<TileVariable>],
     steps: Vec<u32>,
     /// For each listed tile, its index and the variables that the HTML page lists by name, the
     /// largest first. The model's fullest tile is the first one.
@@ -56,7 +56,7 @@ impl<'a> ChosenSteps<'a> {
     pub fn new(
         inputs: &'a Inputs<'a>,
         curves: &'a LiveCurves,
-        lists: &'a TileLists<'a>,
+        lists: &'a [Vec<TileVariable>],
         tiles: Vec<u32>,
     ) -> Self {
         let mut chosen = Self {
@@ -95,23 +95,21 @@ impl<'a> ChosenSteps<'a> {
     /// draws, by variable, category and layer. `lookup` has the categories of variables and the
     /// programs of steps; `names` has the names of the variables that [`listed`](Self::listed)
     /// returns.
-    pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
+    pub fn live_steps(&self, lookup: &ProfileLookup, names: &VariablesByPosition) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
             let before = points.partition_point(|&(from, _)| from <= step);
             points[..before].last().map_or(0, |&(_, bytes)| bytes)
         };
-        let program = |program: Option<&StepProgram>| match program {
-            None => String::new(),
-            Some(program) if program.name.is_empty() => program.kind.to_string(),
-            Some(program) => format!("{} {}", program.kind, program.name),
+        let program = |program: Option<&StepProgram>| {
+            program.map_or_else(String::new, |program| program.name.clone())
         };
         let operations = &self.inputs.model.operations;
         let operation = |program: Option<&StepProgram>| {
             let operation = operations.get(program?.operation? as usize)?;
             Some(operation.name.to_string())
         };
-        let runs = self.steps.iter().map(|&step| lookup.programs.at(step));
+        let runs = self.steps.iter().map(|&step| lookup.program_at(step));
         let mut room = MAX_SUMS;
         let mut tiles = self
             .tiles
@@ -144,7 +142,7 @@ impl<'a> ChosenSteps<'a> {
         categories: &[String],
         tile: u32,
         listed: &[TileVariable],
-        names: &FetchedNames<'_>,
+        names: &VariablesByPosition,
     ) -> TileAtSteps {
         let inputs = self.inputs;
         let none = BytesBySteps(vec![0; self.steps.len() + 1]);
@@ -152,8 +150,8 @@ impl<'a> ChosenSteps<'a> {
         let mut by_category = vec![none.clone(); categories.len()];
         let mut by_layer = vec![none; inputs.placement.positions.len()];
         let mut always_live = 0;
-        for variable in self.lists.of(tile) {
-            let spans = self.spans(&variable);
+        for variable in &self.lists[tile as usize] {
+            let spans = self.spans(variable);
             counts.add(&spans, 1);
             bytes.add(&spans, variable.bytes);
             by_category[usize::from(variable.category)].add(&spans, variable.bytes);
@@ -193,13 +191,13 @@ impl<'a> ChosenSteps<'a> {
 
     /// Describes a variable for the HTML page: its name from `names`, and the drawn steps at which
     /// the variable is live.
-    fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
+    fn variable(&self, variable: &TileVariable, names: &VariablesByPosition) -> VariableAtSteps {
         let steps = self
             .spans(variable)
             .into_iter()
             .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
-            variable: self.inputs.live_variable(&names.of(variable)),
+            variable: self.inputs.live_variable(&names[&variable.position]),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
             live: steps.collect(),
         }
@@ -282,7 +280,11 @@ impl<'a> ChosenSteps<'a> {
             }
             is_large
         };
-        self.lists.of(tile).filter(is_listed).collect()
+        self.lists[tile as usize]
+            .iter()
+            .copied()
+            .filter(is_listed)
+            .collect()
     }
 }
 

@@ -7,9 +7,7 @@ use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
-use crate::model::{
-    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
-};
+use crate::model::{LivePlace, NamedVariable, ProfileLookup, TileVariable, without_numbers};
 use crate::profile::CodeKind;
 use crate::report::{
     CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableKind, VariableSum,
@@ -100,7 +98,7 @@ impl Inputs<'_> {
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
         let largest = |&tile: &u32| {
-            let largest = lists.of(tile).take(MAX_OF_TILE);
+            let largest = lists[tile as usize].iter().copied().take(MAX_OF_TILE);
             largest.filter(|variable| variable.bytes > 0).collect()
         };
         let on_tiles: Vec<Vec<TileVariable>> = tiles.iter().map(largest).collect();
@@ -110,10 +108,10 @@ impl Inputs<'_> {
             .chain(on_tiles.iter().flatten());
         let names = lookup.names(listed)?;
 
-        let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
+        let variable = |variable: &TileVariable| self.live_variable(&names[&variable.position]);
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
         let kind = |variable: &TileVariable| {
-            let NamedVariable { name, category, .. } = names.of(variable);
+            let NamedVariable { name, category, .. } = names[&variable.position].clone();
             let kind = VariableKind {
                 name: name.into(),
                 category: category.into(),
@@ -124,7 +122,7 @@ impl Inputs<'_> {
         // For each of `places` (a tile and a step), the variables that are live there, with their
         // names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
-            largest: self.sums(listed.iter().map(|variable| names.of(variable))),
+            largest: self.sums(listed.iter().map(|variable| &names[&variable.position])),
             ..live
         });
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
@@ -156,7 +154,7 @@ impl Inputs<'_> {
                 step: found.step,
                 count: found.variables.len() as u64,
                 bytes: found.bytes,
-                largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
+                largest: self.sums(found.variables.iter().take(MAX_SUMMED)),
                 ..PeakVariables::default()
             })
     }
@@ -196,11 +194,12 @@ impl Inputs<'_> {
     fn live(
         &self,
         lookup: &ProfileLookup,
-        lists: &TileLists<'_>,
+        lists: &[Vec<TileVariable>],
         (place, range): &ListedPlace<'_>,
     ) -> (PeakVariables, Vec<TileVariable>) {
-        let mut live: Vec<_> = lists
-            .of(place.tile)
+        let mut live: Vec<_> = lists[place.tile as usize]
+            .iter()
+            .copied()
             .filter(|variable| match range {
                 None => self.model.classes.is_live(variable.class, place.step),
                 Some(range) => {
@@ -228,13 +227,14 @@ impl Inputs<'_> {
     /// For each stage, returns the largest variables that the stage stashes on its fullest tile, at
     /// most 5, the largest first; none for a stage that keeps no copies. `lists` has the variables
     /// of these tiles.
-    fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
+    fn stashed_variables(&self, lists: &[Vec<TileVariable>]) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()
             .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
-                lists
-                    .of(computed.max_tile() as u32)
+                lists[computed.max_tile()]
+                    .iter()
+                    .copied()
                     .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set))
                     .take(MAX_STASHED)
                     .collect()
@@ -244,16 +244,16 @@ impl Inputs<'_> {
 
     /// Sums up `variables` of one category whose names differ only in numbers. Returns the
     /// [`MAX_VARIABLES`] largest sums, the largest first.
-    fn sums(&self, variables: impl Iterator<Item = NamedVariable>) -> Vec<VariableSum> {
+    fn sums<'a>(&self, variables: impl Iterator<Item = &'a NamedVariable>) -> Vec<VariableSum> {
         let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
         let mut places = FxHashMap::default();
         for own in variables {
             let pattern = without_numbers(&own.name, "#");
-            let key = (pattern.clone(), own.category.clone());
+            let key = (pattern.clone(), &own.category);
             let layers = self.memory.layers_of(own.set).iter().copied();
             let place = *places.entry(key).or_insert(sums.len());
             let Some((sum, all)) = sums.get_mut(place) else {
-                let variable = self.live_variable(&own);
+                let variable = self.live_variable(own);
                 sums.push((VariableSum { variable, count: 1 }, layers.collect()));
                 continue;
             };

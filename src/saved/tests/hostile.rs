@@ -50,7 +50,7 @@ fn compute(model: &Model) {
         assert!(
             bodies
                 .into_iter()
-                .all(|body| model.operation_groups.len() > body as usize)
+                .all(|body| model.operation_groups.len() > body)
         );
     }
 }

@@ -59,7 +59,8 @@ fn more_steps_than_can_be_read_are_not_saved() {
 #[test]
 fn parts_that_do_not_fit_together_are_none() {
     let of = |nodes: &[(u32, u32)], labels: &[u32], partners: &[u32]| {
-        let bytes = postcard::to_stdvec(&(nodes, labels, partners)).unwrap();
+        let sets: Vec<_> = nodes.iter().zip(labels).zip(partners).collect();
+        let bytes = postcard::to_stdvec(&sets).unwrap();
         let sets: UseSets = postcard::from_bytes(&bytes).unwrap();
         sets.is_sound(2, 1)
     };
@@ -69,8 +70,6 @@ fn parts_that_do_not_fit_together_are_none() {
         (&[0, 0], &[0, 2]),
         (&[1, 0], &[0, 0]),
         (&[0, 0], &[1, 0]),
-        (&[0], &[0, 0]),
-        (&[0, 0], &[0, 0, 0]),
     ] {
         assert!(!of(&[first, (0, 0)], labels, partners));
     }

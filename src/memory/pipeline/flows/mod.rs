@@ -317,7 +317,7 @@ impl Accumulator {
 /// them) and the equivalence class `class`: whether an operation of the use set copies data from
 /// the host at the first step at which the variables are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
-    let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
+    let copies = |group: usize| &model.operation_groups[group].host_copies;
     model
         .classes
         .ranges(class)

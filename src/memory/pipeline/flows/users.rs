@@ -277,7 +277,7 @@ impl<'a> OwnSteps<'a> {
             .model
             .use_sets
             .groups(set)
-            .flat_map(|group| &self.of_groups[group as usize])
+            .flat_map(|group| &self.of_groups[group])
         {
             let met = ranges.partition_point(|&(_, to)| to <= first)
                 ..ranges.partition_point(|&(from, _)| from < end);

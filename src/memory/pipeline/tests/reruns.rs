@@ -68,9 +68,12 @@ impl<'a> Again<'a> {
             return;
         }
         let starts_after = |&(first, _): &(u32, u32)| first >= self.end;
-        let is_after = |group: u32| {
-            let mut own = model.operations.iter().filter(|own| own.group == group);
-            model.operation_groups[group as usize].computes()
+        let is_after = |group: usize| {
+            let mut own = model
+                .operations
+                .iter()
+                .filter(|own| own.group as usize == group);
+            model.operation_groups[group].computes()
                 && own.any(|own| own.window.filter(starts_after).is_some())
         };
         let sets = 0..model.use_sets.len() as u32;
@@ -217,7 +220,7 @@ impl<'a> Again<'a> {
                 let mut users = model.use_sets.groups(set);
                 let places = placement.by_pass.sets.places(placed.places).iter();
                 let mut places = places.map(|&place| placement.positions.of_place(place));
-                users.any(|group| group == operation.group)
+                users.any(|group| group == operation.group as usize)
                     && (!placed.reason.is_own() || places.any(|at| at == position as usize))
             });
             let steps = own.filter_map(|(operation, _)| operation.window);

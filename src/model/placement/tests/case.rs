@@ -110,7 +110,7 @@ impl Case {
                 kind: if name.starts_with("weight") {
                     TensorKind::Variable
                 } else {
-                    TensorKind::Unknown
+                    TensorKind::Other
                 },
                 element_bytes: None,
             });
