@@ -29,6 +29,12 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
+/// Returns a list of `count` copies of `value`. All threads fill the list, since touching so much
+/// new memory takes a single thread long.
+pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
+    rayon::iter::repeat_n(value, count).collect()
+}
+
 /// Concatenates `parts` in their order, and frees the memory of each part as soon as it is copied.
 pub fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());

@@ -125,6 +125,10 @@ impl OperationGroup {
     }
 }
 
+/// Number of operation groups whose code is summed up in parallel before the total size is checked
+/// against the [`Budget`]. A larger number would let the size exceed the budget by more.
+const AT_ONCE: usize = 16;
+
 /// Sums up the code of operation groups or clusters (programs that use the same variables). Each
 /// item of `groups` has the id of a debug context and distinct indices of programs. The size of
 /// the results counts against `budget`, which bounds the memory that a damaged profile can take.
@@ -133,13 +137,18 @@ pub fn of_all<'p>(
     groups: impl Iterator<Item = (u64, &'p Vec<u32>)>,
     budget: &mut Budget,
 ) -> Result<Vec<GroupCode>, FileError> {
-    groups
-        .map(|(uid, group)| {
-            let code = GroupCode::new(programs, group, uid)?;
+    let groups: Vec<_> = groups.collect();
+    let mut codes = Vec::with_capacity(groups.len());
+    for groups in groups.chunks(AT_ONCE) {
+        let code = |&(uid, group): &(u64, &Vec<u32>)| GroupCode::new(programs, group, uid);
+        let found: Vec<Result<_, _>> = groups.par_iter().map(code).collect();
+        for code in found {
+            let code = code?;
             budget.take(&code)?;
-            Ok(code)
-        })
-        .collect()
+            codes.push(code);
+        }
+    }
+    Ok(codes)
 }
 
 /// A cluster: programs of one operation group that use variables of the same use sets. A use set is

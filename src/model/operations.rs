@@ -174,10 +174,15 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
     let walk = walk(programs)?;
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
+    // Many programs may have the same debug id, so the operation context of each debug id is found
+    // only once.
+    let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let operation_of = |&(path, program): &(Path, u32)| {
         let debug_id = programs.all[program as usize].debug_id;
-        let found = operation_context(debug_info, layer, debug_id);
+        let found = *contexts
+            .entry(debug_id)
+            .or_insert_with(|| operation_context(debug_info, layer, debug_id));
         let Some((context, is_anonymous)) = found else {
             return NO_OPERATION;
         };

@@ -5,6 +5,7 @@ use super::ascending;
 use super::operations::UnnamedGroup;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, unusable};
+use crate::parallel::filled;
 use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -171,7 +172,7 @@ fn of_variables<'a>(
     lists: impl Fn(u32) -> Vec<&'a [u32]>,
     (max_sets, max_uses): (usize, usize),
 ) -> Result<Users, FileError> {
-    let mut set_of = vec![NO_USERS; count];
+    let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the operation group that
     // was last added to it, and the larger set that this made. Of the variables of the set, those

@@ -4,7 +4,7 @@
 //! There are millions of variables, but only some hundred thousand pairs of class and use set. So a
 //! value that depends only on the class and the use set is computed once for each pair.
 
-use crate::parallel::{equal_parts, split_by};
+use crate::parallel::{equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::iter::zip;
@@ -228,7 +228,7 @@ fn by_tile(
     tile: impl Fn(usize) -> u16 + Sync,
     group: impl Fn(usize) -> Option<TileUse> + Sync,
 ) -> Vec<TileUse> {
-    let mut sorted = vec![TileUse::default(); starts[starts.len() - 1] as usize];
+    let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
     let tiles = equal_parts(starts.len() - 1, rayon::current_num_threads());
     let parts = split_by(
         &mut sorted,

@@ -11,7 +11,7 @@
 //! group.
 
 use crate::model::{TileUse, VariableGroups};
-use crate::parallel::split_by;
+use crate::parallel::{filled, split_by};
 use crate::profile::encoding::{Varints, push_varint};
 use rayon::prelude::*;
 use serde::de::Error;
@@ -62,7 +62,7 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     }
     let counts: Vec<u32> = tiles.iter().map(|&(count, _)| count).collect();
     let lengths = || counts.iter().map(|&count| count as usize);
-    let mut groups = vec![TileUse::default(); lengths().sum()];
+    let mut groups = filled(TileUse::default(), lengths().sum());
     split_by(&mut groups, lengths())
         .into_par_iter()
         .zip(tiles)
