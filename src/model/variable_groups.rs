@@ -8,6 +8,7 @@ use crate::parallel::{equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::iter::zip;
+use std::ops::Range;
 
 /// All lowered variables of one tile that have the same equivalence class and the same use set (the
 /// set of operation groups that use a variable).
@@ -72,16 +73,22 @@ impl VariableGroups {
     /// 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
+        let classes = groups
+            .iter()
+            .map(|(_, group)| group.class as usize + 1)
+            .max()
+            .unwrap_or(0);
         let tile = |position: usize| groups[position].0;
         let group = |position: usize| Some(groups[position].1);
-        Self::sorted(tiles, groups.len(), tile, group)
+        Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
     /// Sorts and joins `count` groups of variables as [`new`](Self::new) does, without a list of
     /// the groups. `tile` returns the tile (below `tiles`) of the group with a given index, and
-    /// `group` returns the group, or `None` to leave it out.
+    /// `group` returns the group, or `None` to leave it out. All classes must be below `classes`.
     pub(super) fn sorted(
         tiles: u32,
+        classes: usize,
         count: usize,
         tile: impl Fn(usize) -> u16 + Sync,
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
@@ -89,36 +96,45 @@ impl VariableGroups {
         let at = |position| Some((tile(position), group(position)?));
         // The sums before any group of variables is added: the number of groups per tile, and the
         // bytes per pair of equivalence class and use set (the operations that use a variable).
-        type Sums = (Vec<u32>, FxHashMap<(u32, u32), u64>);
-        let none = || (vec![0; tiles as usize], FxHashMap::default());
-        let add = |(mut counts, mut bytes): Sums, (tile, group): (u16, VariableGroup)| {
-            counts[usize::from(tile)] += 1;
-            *bytes.entry((group.class, group.set)).or_default() += u64::from(group.bytes);
-            (counts, bytes)
-        };
-        let join = |(mut counts, mut bytes): Sums, (more, part): Sums| {
-            zip(&mut counts, more).for_each(|(count, more)| *count += more);
-            for (pair, more) in part {
-                *bytes.entry(pair).or_default() += more;
+        let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
+        let add = |positions: Range<usize>| {
+            let (mut counts, mut bytes) = none();
+            for (tile, group) in positions.filter_map(at) {
+                counts[usize::from(tile)] += 1;
+                *bytes.of_mut(group.class, group.set) += u64::from(group.bytes);
             }
             (counts, bytes)
         };
-        let (counts, bytes) = equal_parts(count, rayon::current_num_threads())
+        type Sums = (Vec<u32>, ByUse<u64>);
+        let join = |(mut counts, mut bytes): Sums, (more, part): Sums| {
+            zip(&mut counts, more).for_each(|(count, more)| *count += more);
+            for ((class, set), more) in part.into_all() {
+                *bytes.of_mut(class, set) += more;
+            }
+            (counts, bytes)
+        };
+        // The groups of variables are divided into parts, one per thread, and each part is summed
+        // up separately. If there are many equivalence classes, fewer parts are made, because each
+        // part has one sum per class.
+        let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
+        let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()
-            .map(|positions| positions.filter_map(at).fold(none(), add))
+            .map(add)
             .reduce_with(join)
             .unwrap_or_else(none);
         let mut uses: Vec<VariableUse> = bytes
-            .into_iter()
+            .into_all()
             .map(|((class, set), bytes)| VariableUse { class, set, bytes })
             .collect();
         uses.sort_unstable();
-        let pairs = uses.iter().map(|used| (used.class, used.set));
-        let numbers: FxHashMap<(u32, u32), u32> = zip(pairs, 0..).collect();
+        let mut numbers = ByUse::new(classes);
+        for (number, used) in (0u32..).zip(&uses) {
+            *numbers.of_mut(used.class, used.set) = number;
+        }
         let mut starts = starts(&counts);
         let numbered = |position| {
             let VariableGroup { class, set, bytes } = group(position)?;
-            let number = numbers[&(class, set)];
+            let number = numbers.of(class, set);
             Some(TileUse { number, bytes })
         };
         let mut sorted = by_tile(&starts, count, tile, numbered);
@@ -287,6 +303,59 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     }
     groups.truncate(to);
     groups.shrink_to_fit();
+}
+
+/// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
+/// a value. Most classes have only one use set, whose value is found in a list without hashing.
+struct ByUse<T> {
+    /// One entry per equivalence class of variables: the first use set that was added with this
+    /// class, or [`NO_SET`] if there is none, and the value that the map has for both.
+    first: Vec<(u32, T)>,
+    /// The values of the pairs of equivalence class and use set whose class has another use set in
+    /// `first`.
+    others: FxHashMap<(u32, u32), T>,
+}
+
+const NO_SET: u32 = u32::MAX;
+
+impl<T: Copy + Default> ByUse<T> {
+    fn new(classes: usize) -> Self {
+        Self {
+            first: vec![(NO_SET, T::default()); classes],
+            others: FxHashMap::default(),
+        }
+    }
+
+    #[inline]
+    fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
+        let (first, value) = &mut self.first[class as usize];
+        if *first == NO_SET {
+            *first = set;
+        }
+        if *first == set {
+            value
+        } else {
+            self.others.entry((class, set)).or_default()
+        }
+    }
+
+    #[inline]
+    fn of(&self, class: u32, set: u32) -> T {
+        let (first, value) = self.first[class as usize];
+        if first == set {
+            value
+        } else {
+            self.others.get(&(class, set)).copied().unwrap_or_default()
+        }
+    }
+
+    fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
+        (0u32..)
+            .zip(self.first)
+            .filter(|&(_, (set, _))| set != NO_SET)
+            .map(|(class, (set, value))| ((class, set), value))
+            .chain(self.others)
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, Fi
     let tiles = profile.target.num_tiles;
     let data = || {
         let group = |position| group(position).filter(|_| kind(position).is_none());
-        VariableGroups::sorted(tiles, variables.len(), tile, group)
+        VariableGroups::sorted(tiles, profile.classes.len(), variables.len(), tile, group)
     };
     let code = || {
         let code: Vec<(CodeKind, u16, VariableGroup)> = (0..variables.len())
