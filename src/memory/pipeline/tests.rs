@@ -187,7 +187,7 @@ proptest! {
         let mut flows = Flows::made(vec![flow.clone()], pipeline, 9, out_is_first);
         flows.windows = flows::PassWindows::made(go_back).into();
         let positions = 9 - u32::from(out_is_first);
-        let patterns = Patterns::new(&flows, positions);
+        let stretches = flows.stretches(positions);
         for range in ranges(positions as usize) {
             let (start, end) = (range.start as u32, range.end as u32);
             let role = flow.role_of(&flows.places_of(&range), &flows);
@@ -197,7 +197,7 @@ proptest! {
                         && stretch.starts.contains(&start)
                         && stretch.lasts.contains(&(end - 1))
                 };
-                let found = patterns.of_flow[0].iter().filter(is_met).count();
+                let found = stretches[0].iter().filter(is_met).count();
                 prop_assert_eq!(found, usize::from(counts), "{:?} {:?}", range, quantity);
             }
         }

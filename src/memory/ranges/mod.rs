@@ -33,7 +33,6 @@ use super::lanes::{Bytes, LANES};
 use super::update::{TileUpdates, UpdatePhase};
 use super::uses;
 use super::{MemoryModel, RangeCosts};
-use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::Progress;
 use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileScratch};
@@ -53,16 +52,6 @@ impl MemoryModel<'_> {
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         Self::costs_in_all((&[(self, limit)], self.layers()), None, &Progress::new())
             .map(|mut costs| costs.pop().unwrap_or_default())
-    }
-
-    /// Returns the maximum number of stages for which the bytes of ranges are computed. Without a
-    /// pipeline there is no maximum; in a pipeline it depends on the number of layers, so that the
-    /// table of bytes does not become too large.
-    pub fn most_stages(&self) -> usize {
-        match &self.flows {
-            None => usize::MAX,
-            Some(_) => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
-        }
     }
 
     /// Computes the table of [`MemoryModel::range_costs`] for several pipelines of one model, each
@@ -322,8 +311,9 @@ impl RangePass<'_> {
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
         for (pipeline, own) in self.pipelines.iter().zip(pipelines) {
-            if let Some(patterns) = &pipeline.patterns {
-                own.additions.load(pipeline.model, patterns, flows)?;
+            if let Some(own_flows) = &pipeline.model.flows {
+                let stretches = (own_flows, &*pipeline.stretches);
+                own.additions.load(pipeline.model, stretches, flows)?;
             }
         }
         Ok(())
