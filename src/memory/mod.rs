@@ -3,7 +3,7 @@
 //! [`MemoryModel`] has, for each variable and each piece of code, the layers that need it. It
 //! computes the memory of stages in full ([`MemoryModel::stages`]), the peak of every range of
 //! layers that can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
-//! ([`MemoryModel::layer_traffic`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
+//! ([`MemoryModel::cut_bytes`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
 //! [`Pipeline`], which grow with the number of stages after a stage.
 
 mod breakdown;
@@ -38,7 +38,6 @@ pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,
 };
 pub use stage::{Parts, StageMemory, UpdateOnTile};
-pub use traffic::LayerTraffic;
 
 use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,

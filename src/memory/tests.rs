@@ -112,7 +112,7 @@ proptest! {
     fn flows_between_layers_follow_the_rules(plain in plain()) {
         let (model, layering) = plain.model();
         let placement = classic(&model, &layering);
-        let between = memory(&model, &placement).layer_traffic();
+        let between = memory(&model, &placement);
         let (affinity, communication) = (between.affinity(), between.communication());
         let sum = |test: &dyn Fn(&PlainVariable) -> bool| -> u64 {
             let met = plain.variables.iter().filter(|v| test(v));

@@ -156,7 +156,7 @@ fn chosen(
     limit: u64,
 ) -> Option<Vec<Range<usize>>> {
     let costs = memory.range_costs(limit).expect("costs");
-    let cut_bytes = memory.layer_traffic().cut_bytes();
+    let cut_bytes = memory.cut_bytes();
     let profile = ProfileCosts {
         ranges: costs.into(),
         cut_bytes: cut_bytes.into(),
