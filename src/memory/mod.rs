@@ -45,6 +45,7 @@ use crate::model::{
 };
 use code::{CodeItem, TileOverhead};
 use pipeline::{Flows, PHASES};
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 use steps::covering;
@@ -231,12 +232,12 @@ impl<'a> MemoryModel<'a> {
         self.model.variables.tiles()
     }
 
-    /// Returns the fullest tile of the one-IPU compilation and its recorded bytes; `None` if the
-    /// profile has no record of tiles.
+    /// Returns the fullest tile of the one-IPU compilation (the first of several such tiles) and its
+    /// recorded bytes; `None` if the profile has no record of tiles.
     pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
         (0..)
             .zip(self.model.recorded.tiles.iter().map(|tile| tile.total))
-            .max_by_key(|&(_, bytes)| bytes)
+            .min_by_key(|&(_, bytes)| Reverse(bytes))
     }
 
     /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes of code or

@@ -172,12 +172,9 @@ impl MemoryModel<'_> {
     /// optimizer state that would be loaded in each weight update if all state were off the chip.
     /// State that several positions use is attributed to the first of them, and state that every
     /// stage has is attributed to position 0.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
-    pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
+    pub fn streamed_state(&self) -> Vec<u64> {
         let mut found = vec![0u64; self.layers()];
-        for (role, variable) in self.updated()? {
+        for (role, variable) in self.updated() {
             if let UpdateRole::State { .. } = role {
                 let first = self.layers_of(variable.set).first();
                 if let Some(sum) = found.get_mut(first.map_or(0, |&place| place as usize)) {
@@ -185,44 +182,42 @@ impl MemoryModel<'_> {
                 }
             }
         }
-        Ok(found)
+        found
     }
 
     /// Returns the bytes, over all tiles, of the gradients that replicas exchange in each training
     /// step: the bytes of the accumulators, or of the updated weights if the profile has no
     /// accumulators.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
-    pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
-        let updated = self.updated()?;
+    pub fn gradient_bytes(&self) -> u64 {
+        let updated = self.updated();
         let bytes = |wanted: UpdateRole| {
             updated
                 .iter()
                 .filter(|(role, _)| *role == wanted)
                 .fold(0u64, |sum, (_, own)| sum.saturating_add(own.bytes))
         };
-        Ok(match bytes(UpdateRole::Gradient) {
+        match bytes(UpdateRole::Gradient) {
             0 => bytes(UpdateRole::Weight),
             gradients => gradients,
-        })
+        }
     }
 
     /// Returns the variables that would take part in weight updates if optimizer state were off the
     /// chip, each with its role, such as weight or optimizer state. All variables with one
-    /// equivalence class and use set are one entry.
-    fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
+    /// equivalence class and use set are one entry. The list is empty if the model does not train.
+    fn updated(&self) -> Vec<(UpdateRole, &VariableUse)> {
+        if !self.is_training() {
+            return Vec::new();
+        }
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
-        let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
-        Ok(phase
-            .iter()
-            .flat_map(|phase| &phase.of_uses)
-            .zip(self.model.variables.uses())
-            .filter_map(|(own, variable)| Some((own.role?, variable)))
-            .collect())
+        let found = Updates::new(self.model, &self.placement.by_pass, elsewhere);
+        let variables = self.model.variables.uses().iter();
+        variables
+            .filter_map(|variable| Some((found.role_of(variable)?, variable)))
+            .collect()
     }
 }
 

@@ -132,7 +132,7 @@ fn times(
     let positions = &read.placement.positions;
     let sent = memory.cut_bytes_by_pass();
     let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
-    times.streaming(&memory.streamed_state().expect("state"))
+    times.streaming(&memory.streamed_state())
 }
 
 /// Returns the outcomes of some configurations of a model; empty without a backward pass.
