@@ -142,16 +142,16 @@ impl MemoryModel<'_> {
                 .map(|category| &category.bytes)
                 .collect();
             let of_kind = || predicted.iter().map(|tile| tile[kind as usize]);
-            let (Reverse(worst_tile), worst_difference) = (0u32..)
+            let (worst_tile, worst_difference) = (0u32..)
                 .zip(of_kind())
                 .map(|(tile, predicted)| {
                     let recorded: i64 = recorded
                         .iter()
                         .map(|bytes| i64::from(bytes.get(tile)))
                         .sum();
-                    (Reverse(tile), predicted as i64 - recorded)
+                    (tile, predicted as i64 - recorded)
                 })
-                .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
+                .min_by_key(|(_, difference)| Reverse(difference.unsigned_abs()))
                 .unwrap_or_default();
             (!recorded.is_empty()).then(|| CodeCategory {
                 name: names[0],
@@ -254,12 +254,11 @@ impl MemoryModel<'_> {
     /// (the operations that use them) are added: `layers`, `assigned` or `overhead`. Returns `None`
     /// if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
-        let counted = self.counted(set);
-        match self.rules {
-            Rules::Full if counted == EVERYWHERE => Some(|coverage| &mut coverage.overhead),
+        match self.counted(set) {
+            EVERYWHERE => Some(|coverage| &mut coverage.overhead),
             _ if self.explains(Explaining::Layered, set) => Some(|coverage| &mut coverage.layers),
-            _ if counted != NOWHERE => Some(|coverage| &mut coverage.assigned),
-            _ => None,
+            NOWHERE => None,
+            _ => Some(|coverage| &mut coverage.assigned),
         }
     }
 

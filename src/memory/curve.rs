@@ -150,7 +150,7 @@ impl MemoryModel<'_> {
     /// which are all bytes except variables and transfers between stages. `memory` is the memory of
     /// the stage.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
-        self.code_of(range, self.rules == Rules::Full)
+        self.code_of(range, true)
             .iter()
             .zip(&memory.tiles)
             .map(|(code, tile)| {

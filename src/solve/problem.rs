@@ -298,7 +298,8 @@ impl<'a> Problem<'a> {
     }
 
     /// Checks that no range of positions takes fewer bytes (by its lower bound) than the same range
-    /// without its first or last position, which would be impossible for the memory of a stage.
+    /// without its first or last position, which would be impossible (docs/model.md, "The memory of
+    /// a stage").
     fn check_monotone(&self) -> Result<(), SolveError> {
         let ranges = self
             .all_ranges()
@@ -307,30 +308,18 @@ impl<'a> Problem<'a> {
             for inner in [range.start..range.end - 1, range.start + 1..range.end] {
                 let least = costs.least(inner.clone());
                 if least.is_none_or(|least| least > peak) {
-                    return Err(not_monotone(range, peak, inner, least));
+                    let inner_bytes = least.map_or("are over the limit".to_owned(), |least| {
+                        format!("need {least}")
+                    });
+                    return Err(SolveError::Internal(format!(
+                        "the layers at positions {range:?} need {peak} bytes, but those at \
+                         {inner:?} inside them {inner_bytes}"
+                    )));
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Makes the error that `range` takes `peak` bytes, fewer than the range `inner` inside it, which
-/// is impossible (docs/model.md, "The memory of a stage"). `inner_peak` is `None` if `inner` is
-/// over the limit.
-fn not_monotone(
-    range: Range<usize>,
-    peak: u64,
-    inner: Range<usize>,
-    inner_peak: Option<u64>,
-) -> SolveError {
-    let inner_peak = inner_peak.map_or("are over the limit".to_owned(), |peak| {
-        format!("need {peak}")
-    });
-    SolveError::Internal(format!(
-        "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
-         {inner_peak}"
-    ))
 }
 
 /// The reason why [`solve`](super::solve) neither finds a split nor proves that there is no split.
@@ -444,12 +433,18 @@ mod tests {
 
     #[test]
     fn a_range_cheaper_than_its_part_is_refused() {
-        let shorter = check(vec![vec![5, 4], vec![1]], &[0]).unwrap_err();
-        assert_eq!(shorter, not_monotone(0..2, 4, 0..1, Some(5)));
-        let later = check(vec![vec![1, 4], vec![7]], &[0]).unwrap_err();
-        assert_eq!(later, not_monotone(0..2, 4, 1..2, Some(7)));
-        let missing = check(vec![vec![1, 4], vec![]], &[0]).unwrap_err();
-        assert_eq!(missing, not_monotone(0..2, 4, 1..2, None));
+        for (peaks, inside) in [
+            (vec![vec![5, 4], vec![1]], "0..1 inside them need 5"),
+            (vec![vec![1, 4], vec![7]], "1..2 inside them need 7"),
+            (
+                vec![vec![1, 4], vec![]],
+                "1..2 inside them are over the limit",
+            ),
+        ] {
+            let text = "the layers at positions 0..2 need 4 bytes, but those at";
+            let error = SolveError::Internal(format!("{text} {inside}"));
+            assert_eq!(check(peaks, &[0]), Err(error));
+        }
     }
 
     #[test]

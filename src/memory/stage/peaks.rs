@@ -5,7 +5,7 @@ use crate::memory::lanes::{self, LANES};
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
-use crate::memory::{MemoryModel, Parts, Rules};
+use crate::memory::{MemoryModel, Parts};
 use crate::model::{EVERYWHERE, PlaceSet, ascending, meets};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -102,7 +102,7 @@ impl<'a> StagesToCompute<'a> {
                 .iter()
                 .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
                 .collect(),
-            with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
+            with_overhead: wanted != Wanted::Layers,
         }
     }
 
@@ -284,7 +284,6 @@ impl StagesToCompute<'_> {
         let phases = &self.memory.phases;
         let in_phases = |start: u32| phases.each_ref().map(|phase| start.max(phase.start));
         sums.restart(self.windows.iter().map(|window| in_phases(window.start)));
-        let mut starts = self.starts.iter().peekable();
         for (phase, steps) in phases.iter().enumerate() {
             for step in steps.clone() {
                 let raise = |sums: &mut LiveSums, stage: usize| {
@@ -292,10 +291,8 @@ impl StagesToCompute<'_> {
                         sums.raise_highest(stage, phase, step);
                     }
                 };
-                let mut raises_all = step == steps.start;
-                while starts.next_if(|&&start| start <= step).is_some() {
-                    raises_all = true;
-                }
+                let mut raises_all =
+                    step == steps.start || self.starts.binary_search(&step).is_ok();
                 let [ends, begins] = changes.at(step);
                 for &row in ends {
                     let row = &rows[row as usize];

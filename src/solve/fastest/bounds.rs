@@ -5,25 +5,16 @@ use crate::solve::checked_problem::CheckedProblem;
 use crate::solve::problem::CompiledStage;
 use crate::time::SlotKind;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on the passes of its stage),
 /// for each set of passes that the stage may run in the slot: none, forward, backward (with
 /// recomputation), or both.
 type CyclesByPasses = [u64; 4];
 
-/// Lower bounds on the cycles of the last stages of all splits into `stages` stages.
-pub(super) struct Bounds {
-    pub stages: usize,
-    /// The lower bounds on the cycles of the last stages, by the number of these stages. Several
-    /// [`Bounds`] for different numbers of stages may share this table.
-    rests: Arc<RestsByStages>,
-}
-
 /// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
 /// (from 0) and the position where the first of them starts; `None` if this number of stages cannot
 /// cover all positions from there on.
-type RestsByStages = Vec<Vec<Option<RestBounds>>>;
+pub(super) type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
@@ -40,7 +31,7 @@ pub(super) struct RestBounds {
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
 /// If it matters which IPU runs a stage, the bounds only hold for splits into exactly `stages`
 /// stages.
-fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
+pub(super) fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
     rests[0][layers] = Some(RestBounds::default());
@@ -50,31 +41,6 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
         rests.push((0..layers).map(with_stage).chain([None]).collect());
     }
     rests
-}
-
-impl Bounds {
-    /// Computes lower bounds on the cycles of the last stages of splits. Returns one entry for each
-    /// total number of stages from 1 to `most` for which a split is within limits and constraints.
-    /// If it does not matter which IPU runs a stage, the bounds only depend on the number of last
-    /// stages, so all entries share one table.
-    pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
-        let rests = |stages| Arc::new(rests(checked, stages));
-        let shared = (!checked.is_numbered()).then(|| rests(most));
-        (1..=most)
-            .map(|stages| Self {
-                stages,
-                rests: shared.clone().unwrap_or_else(|| rests(stages)),
-            })
-            .filter(|bounds| bounds.rest(0, 0).is_some())
-            .collect()
-    }
-
-    /// Returns the lower bounds on the cycles of the stages from index `stage` on, if the first of
-    /// them starts at position `start`; `None` if these stages cannot cover all positions from
-    /// `start` on within limits and constraints.
-    pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
-        *self.rests[self.stages - stage].get(start)?
-    }
 }
 
 /// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
