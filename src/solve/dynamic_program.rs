@@ -30,13 +30,13 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     for objective in checked.order() {
         if objective.is_bottleneck() {
             let objectives = [&*sums, &[objective]].concat();
-            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
+            let (best, _) = best(&StagePass::new(checked, &objectives, &caps).run())?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
         }
     }
-    let (_, stages) = StagePass::new(checked, &sums, &caps).run().best()?;
+    let (_, stages) = best(&StagePass::new(checked, &sums, &caps).run())?;
     Plan::new(stages, checked.layers())
 }
 
@@ -82,30 +82,24 @@ pub(super) struct Rest {
 /// the last stage is on the last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass of the dynamic program: one table of splits or, if stages depend on both
-/// their IPU and the number of stages after them, a table for each total number of stages.
-pub(super) struct PassResult(pub Vec<Rests>);
-
-impl PassResult {
-    /// Returns the best split: its values in the objectives of the pass, and its stages. Of splits
-    /// with equal values, it has the fewest stages. Returns `None` if no split is allowed.
-    pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
-        let (rests, stages, values) = self
-            .0
-            .iter()
-            .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
-            .filter_map(|(rests, stages)| Some((rests, stages, rests[stages][0]?.values)))
-            .min_by_key(|&(_, stages, values)| (values, stages))?;
-        let mut start = 0;
-        let firsts = rests[..=stages].iter().rev().map_while(|rests| {
-            let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
-            Some(CompiledStage {
-                positions: std::mem::replace(&mut start, end)..end,
-                profile,
-            })
-        });
-        Some((values, firsts.collect()))
-    }
+/// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
+/// objectives of the pass, and its stages. Of splits with equal values, it has the fewest stages.
+/// Returns `None` if no split is allowed.
+pub(super) fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
+    let (rests, stages, values) = tables
+        .iter()
+        .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
+        .filter_map(|(rests, stages)| Some((rests, stages, rests[stages][0]?.values)))
+        .min_by_key(|&(_, stages, values)| (values, stages))?;
+    let mut start = 0;
+    let firsts = rests[..=stages].iter().rev().map_while(|rests| {
+        let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
+        Some(CompiledStage {
+            positions: std::mem::replace(&mut start, end)..end,
+            profile,
+        })
+    });
+    Some((values, firsts.collect()))
 }
 
 impl<'a> StagePass<'a> {
@@ -126,11 +120,11 @@ impl<'a> StagePass<'a> {
     /// Finds the best split from each position to the end. If both the IPU of a stage (by limits or
     /// pins) and the number of stages after it (by costs) matter, there is a table for each total
     /// number of stages. Otherwise, one table has all splits.
-    pub fn run(&self) -> PassResult {
+    pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
         let totals = if is_fixed { 1 } else { most }..=most;
-        PassResult(totals.map(|total| self.rests(total)).collect())
+        totals.map(|total| self.rests(total)).collect()
     }
 
     /// Returns the index of the IPU that runs a stage with `after` stages after it, in a split into
