@@ -124,10 +124,10 @@ impl MemoryModel<'_> {
             };
             let tile = memory.max_tile();
             let update = self.update.as_ref().filter(|_| {
-                let update = memory.updates.get(tile);
+                let update = memory.updates.get(tile as usize);
                 update.is_some_and(|update| update.bytes > update.in_passes)
             });
-            for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
+            for (number, bytes) in self.uses.numbered_on_tile(tile) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
                 // During a weight update all parameters are on the chip, so the bytes of parameters
@@ -204,7 +204,7 @@ mod tests {
                 let ranges: Vec<_> = stages.into_iter().map(|stage| stage.positions).collect();
                 let kinds = memory.variable_kinds(&ranges, &computed);
                 for ((kinds, computed), range) in kinds.iter().zip(&computed).zip(ranges) {
-                    let parts = &computed.tiles[computed.max_tile()];
+                    let parts = &computed.tiles[computed.max_tile() as usize];
                     let case = format!("seed {seed}, {pipeline:?}, {range:?}");
                     assert_eq!(total(kinds), parts.variables, "{case}");
                 }

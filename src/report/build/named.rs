@@ -83,7 +83,7 @@ impl Inputs<'_> {
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
             let stages = self.stages_with_steps();
-            let of_stages = stages.map(|(_, stage)| stage.max_tile() as u32);
+            let of_stages = stages.map(|(_, stage)| stage.max_tile());
             listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
@@ -163,7 +163,7 @@ impl Inputs<'_> {
         };
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self.stages_with_steps().map(|(range, stage)| {
-            let tile = stage.max_tile() as u32;
+            let tile = stage.max_tile();
             (place(tile, stage.peak_step()), Some(range))
         });
         let lacking = match self.search.map(|search| &search.outcome) {
@@ -226,7 +226,7 @@ impl Inputs<'_> {
             .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
                 lists
-                    .of(computed.max_tile() as u32)
+                    .of(computed.max_tile())
                     .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set))
                     .take(MAX_STASHED)
                     .collect()

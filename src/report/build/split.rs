@@ -1,7 +1,7 @@
 //! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
-use crate::memory::{PlacedStage, StageMemory, VariableKinds};
+use crate::memory::{Parts, PlacedStage, StageMemory, VariableKinds};
 use crate::report::{
     Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
     TileParts,
@@ -77,19 +77,16 @@ impl Inputs<'_> {
             total: parts.total(),
             parts,
             fullest_tile: FullestTile {
-                tile: tile as u32,
+                tile,
                 bytes,
                 limit,
                 free: free_bytes(limit, bytes),
-                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+                parts: memory.tiles.get(tile as usize).copied().unwrap_or_default(),
                 variable_kinds,
                 overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
             },
-            tiles: Fullness::of(
-                (0..memory.tiles.len()).map(|tile| memory.tile_bytes(tile)),
-                limit,
-            ),
+            tiles: Fullness::of(memory.tiles.iter().map(Parts::total), limit),
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: self.stage_pipeline(
@@ -104,7 +101,7 @@ impl Inputs<'_> {
     /// Returns the bytes of code (by kind) and of vertex state that every stage needs on `tile`,
     /// whatever layers the stage has. Returns `None` in the classic memory model, which leaves
     /// these bytes out.
-    fn overhead_code(&self, tile: usize) -> Option<TileParts> {
+    fn overhead_code(&self, tile: u32) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
@@ -113,7 +110,7 @@ impl Inputs<'_> {
                 .categories
                 .iter()
                 .find(|category| category.name == wanted)
-                .map_or(0, |category| category.bytes.get(tile as u32).into())
+                .map_or(0, |category| category.bytes.get(tile).into())
         };
         Some(TileParts {
             vertex_code,
@@ -134,7 +131,7 @@ impl Inputs<'_> {
             name: self.name(position),
             total: parts.total(),
             parts,
-            fullest_tile: memory.max_tile() as u32,
+            fullest_tile: memory.max_tile(),
             fullest_tile_bytes: memory.max_tile_bytes(),
             module: self
                 .placement
