@@ -14,7 +14,7 @@ use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
     Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
 };
-use crate::solve::{self, Limits};
+use crate::solve;
 use anyhow::{Context, Result};
 use elsa::FrozenVec;
 
@@ -312,7 +312,11 @@ impl SearchedLayers<'_> {
             memory,
             search: result,
             peaks: Peaks::new(model, memory, result, request.detail),
-            limit: Limits::new(&request.limits(bytes_per_tile)?).highest(),
+            limit: request
+                .limits(bytes_per_tile)?
+                .into_iter()
+                .max()
+                .unwrap_or(0),
             detail: request.detail,
             provenance: Provenance {
                 arguments: request.arguments.clone(),

@@ -7,7 +7,7 @@ use crate::escape::shell;
 use crate::memory::{Pipeline, PipelineOptions};
 use crate::message::BadValue;
 use crate::model::{Placement, Positions, WeightTie};
-use crate::solve::{Constraint, Goal, Limits, Origin, Plan, Rule, TiedWeight};
+use crate::solve::{Constraint, Goal, Origin, Plan, Rule, TiedWeight};
 use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::cmp::Ordering;
@@ -176,7 +176,7 @@ impl SearchRequest {
     /// Returns the highest memory limit of any IPU, which is the maximum bytes of a stage on each
     /// tile.
     pub fn highest_limit(&self) -> u64 {
-        Limits::new(&self.limits).highest()
+        self.limits.iter().copied().max().unwrap_or(0)
     }
 }
 

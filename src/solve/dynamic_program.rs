@@ -113,7 +113,7 @@ impl<'a> StagePass<'a> {
             objectives,
             caps,
             bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
-            limit: checked.problem.limits.highest(),
+            limit: checked.problem.highest_limit(),
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
 
     fn cuts(costs: &RangeCosts, cut_bytes: &[u64], ipus: usize, limit: u64) -> Option<Vec<usize>> {
         let profile = ProfileCosts::new(costs.clone(), cut_bytes);
-        let problem = Problem::new(&profile, ipus, limit);
+        let problem = Problem::new(&profile, ipus, &limit);
         let plan = solve(&CheckedProblem::new(&problem).unwrap());
         plan.map(|plan| plan.cuts().collect())
     }

@@ -17,7 +17,7 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
-use super::problem::{Limits, Problem};
+use super::problem::Problem;
 use super::{SolveError, dynamic_program, unproven};
 use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
@@ -115,8 +115,8 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
 /// The errors of [`solve`](super::solve()).
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
     let ipus = match problem.limits {
-        Limits::Same(_) => problem.layers().max(problem.ipus),
-        Limits::ByIpu(_) => problem.ipus,
+        [_] => problem.layers().max(problem.ipus),
+        _ => problem.ipus,
     };
     let goal = Goal::Fewest;
     let solution = unproven(&Problem {
@@ -157,7 +157,7 @@ pub struct Certificate {
 /// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let (limit, layers) = (problem.limits.highest(), problem.layers());
+    let (limit, layers) = (problem.highest_limit(), problem.layers());
     let cuts = cuts_before(problem.constraints, layers);
     let mut certificate = Certificate {
         limit,

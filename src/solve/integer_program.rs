@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn rests_that_are_not_the_best_contradict_the_integer_program() {
         let profile = ProfileCosts::new(additive(&[3, 1, 4], 5), &[7, 5]);
-        let checked = CheckedProblem::new(&Problem::new(&profile, 3, 5)).unwrap();
+        let checked = CheckedProblem::new(&Problem::new(&profile, 3, &5)).unwrap();
         let pass = StagePass::new(&checked, &[Objective::CutBytes], &[]);
         let found = pass.run();
         let right = found[0].clone();

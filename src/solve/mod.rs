@@ -3,7 +3,7 @@
 //! [`Problem`] is the input: for every range of consecutive positions of the layer order, the bytes
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut between
 //! two positions sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
-//! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
+//! ([`Problem::limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
 //! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!
@@ -46,7 +46,7 @@ pub use greedy::{Greedy, greedy};
 pub use infeasible::{Cause, Certificate, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
 pub use plan::{ObjectiveProof, Plan, Score, Solution, broken};
-pub use problem::{CompiledStage, Limits, Problem, ProfileCosts, SolveError};
+pub use problem::{CompiledStage, Problem, ProfileCosts, SolveError};
 
 use checked_problem::CheckedProblem;
 use dynamic_program::StagePass;

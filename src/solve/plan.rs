@@ -261,7 +261,7 @@ mod tests {
     fn scores_count_the_cut_at_the_end_of_each_stage_but_the_last() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
         let mut profile = ProfileCosts::new(costs, &[10, u64::MAX]);
-        let problem = Problem::new(&profile, 3, 9);
+        let problem = Problem::new(&profile, 3, &9);
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let mut expected = Score {
             peak: 4,
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(plan.cuts().collect::<Vec<_>>(), [1, 2]);
         let times = crate::time::tests::forward_times(&[u64::MAX, 5, 7]);
         profile.times = Some(times.clone().into());
-        let problem = Problem::new(&profile, 3, 9);
+        let problem = Problem::new(&profile, 3, &9);
         expected.slowest_cycles = Some(u128::from(u64::MAX));
         expected.step = times.step_alone(plan.stages());
         assert_eq!(Score::of(&problem, &plan), Some(expected));
@@ -306,7 +306,7 @@ mod tests {
         let profile = ProfileCosts::new(costs, &[0, 0]);
         let problem = Problem {
             constraints: &constraints,
-            ..Problem::new(&profile, 2, 0)
+            ..Problem::new(&profile, 2, &0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let expected = vec![constraints[1].clone()];

@@ -12,15 +12,6 @@ use crate::memory::RangeCosts;
 use crate::message::{OVER_BOUND, REPORT_THIS};
 use crate::time::{StageTimes, StepTime};
 
-/// The maximum number of bytes that a stage may take on each tile of its IPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limits<'a> {
-    /// All IPUs have the memory limit in this field, in bytes on each tile.
-    Same(u64),
-    /// Each IPU, from IPU 0, has a memory limit of its own, in bytes on each tile.
-    ByIpu(&'a [u64]),
-}
-
 /// A problem of splitting a model into pipeline stages.
 ///
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
@@ -31,8 +22,9 @@ pub struct Problem<'a> {
     pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
-    /// The bytes that a stage may take on each tile of its IPU.
-    pub limits: Limits<'a>,
+    /// The bytes that a stage may take on each tile of its IPU: one number for all IPUs, or one for
+    /// each IPU, from IPU 0.
+    pub limits: &'a [u64],
     /// Conditions on a split besides the memory limits, such as layers that must be in one stage.
     pub constraints: &'a [Constraint],
     /// The objective by which splits are compared first; it determines the order of all other
@@ -74,60 +66,29 @@ impl From<Range<usize>> for CompiledStage {
     }
 }
 
-impl<'a> Limits<'a> {
-    /// Makes the limits from `bytes`: a single number applies to all IPUs, otherwise there is one
-    /// for each IPU, from IPU 0.
-    pub fn new(bytes: &'a [u64]) -> Self {
-        match bytes {
-            [same] => Self::Same(*same),
-            _ => Self::ByIpu(bytes),
-        }
-    }
-
-    /// Returns only the limits of the first `ipus` IPUs, or all limits if there are fewer than
-    /// `ipus`.
-    pub fn first(self, ipus: usize) -> Self {
-        match self {
-            Self::Same(_) => self,
-            Self::ByIpu(bytes) => Self::ByIpu(&bytes[..ipus.min(bytes.len())]),
-        }
-    }
-
-    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU
-    /// has a separate limit and there is no such IPU.
-    pub fn of(self, ipu: usize) -> Option<u64> {
-        match self {
-            Self::Same(bytes) => Some(bytes),
-            Self::ByIpu(bytes) => bytes.get(ipu).copied(),
-        }
-    }
-
-    /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
-    pub fn highest(self) -> u64 {
-        match self {
-            Self::Same(bytes) => bytes,
-            Self::ByIpu(bytes) => bytes.iter().copied().max().unwrap_or(0),
-        }
-    }
-
-    /// Returns the memory limit of each IPU; `None` if one limit applies to all IPUs.
-    pub fn by_ipu(self) -> Option<&'a [u64]> {
-        match self {
-            Self::Same(_) => None,
-            Self::ByIpu(bytes) => Some(bytes),
-        }
-    }
-}
-
 impl<'a> Problem<'a> {
     /// Returns this problem without memory limits, with the lowest peak as the goal. Still, only
     /// ranges with an entry in the costs can be stages.
     pub fn at_any_limit(self) -> Self {
         Self {
-            limits: Limits::Same(u64::MAX),
+            limits: &[u64::MAX],
             goal: Goal::Peak,
             ..self
         }
+    }
+
+    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU has
+    /// a separate limit and there is no such IPU.
+    pub fn limit_of(&self, ipu: usize) -> Option<u64> {
+        match self.limits {
+            [same] => Some(*same),
+            limits => limits.get(ipu).copied(),
+        }
+    }
+
+    /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
+    pub fn highest_limit(&self) -> u64 {
+        self.limits.iter().copied().max().unwrap_or(0)
     }
 
     pub(super) fn layers(&self) -> usize {
@@ -267,13 +228,12 @@ impl<'a> Problem<'a> {
             let of_times = self.times_in(profile).map(StageTimes::positions);
             [self.costs_in(profile).layers(), of_times.unwrap_or(layers)]
         });
-        let limits = self.limits.by_ipu().map_or(ipus, <[u64]>::len);
         let problem = if let Some(cuts) = cuts.find(|&cuts| cuts != expected) {
             format!("{cuts} boundaries have bytes over a cut, but the layer order has {expected}")
         } else if let Some(other) = positions.into_iter().find(|&other| other != layers) {
             format!("{other} layers have cycles, but the layer order has {layers}")
-        } else if limits != ipus {
-            format!("{limits} limits for {ipus} IPUs")
+        } else if ![1, ipus].contains(&self.limits.len()) {
+            format!("{} limits for {ipus} IPUs", self.limits.len())
         } else if !self.has_cycles() && self.goal.needs_cycles() {
             return Err(SolveError::NoCycles);
         } else {
@@ -359,7 +319,7 @@ mod tests {
 
     fn check(peaks: Vec<Vec<u64>>, cut_bytes: &[u64]) -> Result<(), SolveError> {
         let profile = ProfileCosts::new(RangeCosts::new(peaks), cut_bytes);
-        Problem::new(&profile, 2, u64::MAX).check()
+        Problem::new(&profile, 2, &u64::MAX).check()
     }
 
     #[test]
@@ -370,7 +330,7 @@ mod tests {
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let profile = ProfileCosts::new(costs, &[0]);
-        let problem = Problem::new(&profile, 3, 5);
+        let problem = Problem::new(&profile, 3, &5);
         let timed = |cycles: &[u64]| ProfileCosts {
             times: Some(crate::time::tests::forward_times(cycles).into()),
             ..profile.clone()
@@ -381,7 +341,7 @@ mod tests {
             ..problem
         };
         assert!(is_internal(checked.check(), "3 layers have cycles"));
-        let limits = Limits::ByIpu(&[1, 2]);
+        let limits = &[1, 2];
         let checked = Problem { limits, ..problem }.check();
         assert!(is_internal(checked, "2 limits for 3 IPUs"));
         let goal = Goal::Cycles;
@@ -401,7 +361,7 @@ mod tests {
         let profile = ProfileCosts::new(RangeCosts::new(vec![vec![1, 2], vec![1]]), &[0]);
         let check = |rule| {
             let constraints = [Constraint::option(rule, "--constraint")];
-            let problem = Problem::new(&profile, 2, 5);
+            let problem = Problem::new(&profile, 2, &5);
             let constraints = &constraints;
             Problem {
                 constraints,

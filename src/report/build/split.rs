@@ -7,7 +7,7 @@ use crate::report::{
     TileParts,
 };
 use crate::search::{SearchResult, free_bytes};
-use crate::solve::{CompiledStage, Limits};
+use crate::solve::CompiledStage;
 use std::ops::Range;
 
 impl Inputs<'_> {
@@ -22,7 +22,7 @@ impl Inputs<'_> {
         Split {
             fits: shown.fits,
             limit: request.highest_limit(),
-            limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
+            limits: Some(request.limits.clone()).filter(|limits| limits.len() > 1),
             max_stages: search.costs.ipus as u32,
             replicas: search.costs.replicas() as u64,
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),

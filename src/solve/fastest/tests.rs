@@ -156,7 +156,7 @@ fn no_split_is_called_the_fastest_if_more_stages_are_allowed_than_bounds_are_mad
     for (ipus, is_bounded) in [(MAX_STAGES, true), (66, false)] {
         let problem = Problem {
             goal: Goal::Time,
-            ..Problem::new(&profile, ipus, 99)
+            ..Problem::new(&profile, ipus, &99)
         };
         let found = crate::solve::solve(&problem).unwrap().unwrap();
         assert!(is_bounded || found.is_shortest == Some(false));

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use popliner::memory::MemoryModel;
 use popliner::model::Placement;
-use popliner::solve::{Constraint, Goal, Limits, Problem, ProfileCosts, Rule, solve};
+use popliner::solve::{Constraint, Goal, Problem, ProfileCosts, Rule, solve};
 
 use super::planted::Planted;
 
@@ -165,7 +165,7 @@ fn chosen(
     let problem = Problem {
         by_profile: &[profile],
         ipus,
-        limits: Limits::Same(limit),
+        limits: &[limit],
         constraints: tied,
         goal: Goal::Peak,
     };
