@@ -62,7 +62,7 @@ use fastest::{MAX_TRIES, fastest};
 /// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a program gives no
 /// proof or contradicts the other program.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    best(problem, prove)
+    best(problem, true)
 }
 
 /// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
@@ -73,22 +73,18 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// If the problem contradicts itself, its constraints contradict each other, or costs are too large
 /// for exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    best(problem, |_, _| Ok(Vec::new()))
+    best(problem, false)
 }
 
-/// Finds the best split by the goal of `problem` with the dynamic program. `proofs_of` gets this
-/// split, and proves with the integer program that it is the best. To save time, `proofs_of` may
-/// also return no proofs.
-fn best(
-    problem: &Problem<'_>,
-    proofs_of: impl FnOnce(
-        &CheckedProblem<'_>,
-        Option<&Solution>,
-    ) -> Result<Vec<ObjectiveProof>, SolveError>,
-) -> Result<Option<Solution>, SolveError> {
+/// Finds the best split by the goal of `problem` with the dynamic program. If `is_proven`, proves
+/// with the integer program that this split is the best.
+fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let found = by_order(&checked)?;
-    let mut proofs = proofs_of(&checked, found.as_ref())?;
+    let mut proofs = Vec::new();
+    if is_proven {
+        proofs = prove(&checked, found.as_ref())?;
+    }
     let Some(mut found) = found else {
         return Ok(None);
     };

@@ -148,7 +148,8 @@ impl Score {
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
-                .by_rate(&theirs)
+                .rate(1)
+                .compare(theirs.rate(1))
                 .then(self.stages.cmp(&other.stages))
                 .then(self.peak.cmp(&other.peak)),
             _ => self.rank(goal).cmp(&other.rank(goal)),
