@@ -85,7 +85,7 @@ impl StepFacts {
         let cycles = costs.problem().cycles(plan);
         let slowest = (0..cycles.len()).rev().max_by_key(|&stage| cycles[stage]);
         let options = costs.request().options.step;
-        let clock = times.clock_hertz();
+        let clock = times.clock_hertz;
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
         let seconds = nanoseconds
             .map(|time| time / 1e9)

@@ -94,7 +94,7 @@ pub struct StageTimes {
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
-    clock_hertz: Option<u64>,
+    pub clock_hertz: Option<u64>,
     /// One entry per cut (split point): the bytes that the cut sends between IPUs for one
     /// micro-batch, first in the forward pass, then in the backward pass. The first cut is before
     /// position 1. If Out is on the first IPU, an additional last entry is for the cut between the
@@ -253,11 +253,6 @@ impl StageTimes {
             pipeline,
             ..self.clone()
         }
-    }
-
-    /// Returns the clock frequency of a tile in Hz; `None` if the profile does not record it.
-    pub fn clock_hertz(&self) -> Option<u64> {
-        self.clock_hertz
     }
 
     /// Returns the set of passes that every stage runs for each micro-batch, as an index into

@@ -2,7 +2,6 @@
 //! split can give up a beginning (the first stages) of a split before the last stages are placed.
 
 use crate::solve::checked_problem::CheckedProblem;
-use crate::solve::problem::CompiledStage;
 use crate::time::SlotKind;
 use std::ops::Range;
 
@@ -85,28 +84,19 @@ impl RestBounds {
         start: usize,
         later: &[Option<Self>],
     ) -> Option<Self> {
-        let mut found: Option<Self> = None;
-        let problem = &checked.problem;
-        for stage in problem.stages(start, start + 1..later.len()) {
-            let CompiledStage { positions, profile } = &stage;
-            let Some(rest) = later[positions.end] else {
-                continue;
-            };
-            if checked.peak_at(number, stages, &stage).is_none() {
-                continue;
-            }
-            let times = problem.times_in(*profile);
-            let Some((parts, _)) =
-                times.and_then(|times| times.stage_and_out(positions, stages - 1 - number))
-            else {
-                continue;
-            };
-            let first = parts.by_set();
-            let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
-            let own = Self { busiest, first };
-            found = Some(found.map_or(own, |found| found.min(own)));
-        }
-        found
+        let (problem, after) = (&checked.problem, stages - 1 - number);
+        problem
+            .stages(start, start + 1..later.len())
+            .filter_map(|stage| {
+                let rest = later[stage.positions.end]?;
+                checked.peak_at(number, stages, &stage)?;
+                let times = problem.times_in(stage.profile)?;
+                let (parts, _) = times.stage_and_out(&stage.positions, after)?;
+                let first = parts.by_set();
+                let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
+                Some(Self { busiest, first })
+            })
+            .reduce(Self::min)
     }
 
     /// Returns a lower bound on the cycles of a slot (an interval in which each IPU works on the

@@ -102,7 +102,7 @@ fn outcome(trained: &Trained, plain: &MemoryModel<'_>, case: &Case) -> Outcome {
         let step = StageTimes::step(&timed).expect("a step");
         let form = StepForm {
             micro_batches: step.micro_batches as u32,
-            clock: times.clock_hertz().expect("a clock"),
+            clock: times.clock_hertz.expect("a clock"),
             link,
             streaming: STREAMING,
         };
