@@ -248,21 +248,19 @@ impl<'a> StagePass<'a> {
             if !self.checked.obeys_cuts(&(start..end)) {
                 continue;
             }
-            for stage in open.iter().copied().map(compiled) {
+            candidates.extend(open.iter().copied().map(compiled).filter_map(|stage| {
                 let fits = |&peak: &u64| !self.is_over(&stage, after, peak);
-                let Some(peak) = problem.peak(&stage, after).filter(fits) else {
-                    continue;
-                };
+                let peak = problem.peak(&stage, after).filter(fits)?;
                 let mut values = Values::default();
                 for (number, &objective) in values.iter_mut().zip(self.objectives) {
                     *number = self.checked.value(objective, &stage, after, peak);
                 }
-                candidates.push(StageCandidate {
+                Some(StageCandidate {
                     stage,
                     peak,
                     values,
-                });
-            }
+                })
+            }));
         }
         candidates
     }
