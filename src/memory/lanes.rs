@@ -18,8 +18,6 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
 
     fn at_most(bytes: u64) -> Self;
 
-    fn change(bytes: u32) -> Self;
-
     fn plus(self, other: Self) -> Self;
 
     fn minus(self, other: Self) -> Self;
@@ -35,10 +33,6 @@ macro_rules! bytes {
 
             fn at_most(bytes: u64) -> Self {
                 bytes.min(Self::HIGHEST) as Self
-            }
-
-            fn change(bytes: u32) -> Self {
-                bytes as Self
             }
 
             #[inline(always)]

@@ -16,7 +16,6 @@ use crate::time::StageTimes;
 /// times as many.
 const MAX_EDGES: usize = 5_000;
 
-#[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.

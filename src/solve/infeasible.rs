@@ -43,9 +43,8 @@ pub struct Refusal {
 
 /// The reason why no split is within the limits and obeys the constraints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RefusalReason"))]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, schemars(rename = "RefusalReason"))]
 pub enum Cause {
     /// A single position, or several that constraints or tied weights keep in one stage, is over
     /// every limit by itself, so no number of IPUs helps. The proof that there is no split has only

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct TileFlows<const N: usize> {
     pub bytes: Vec<FlowBytes<N>>,
     /// The flows (tensors that the same layers use) that have bytes on any of the tiles, as indices

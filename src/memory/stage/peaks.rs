@@ -53,7 +53,6 @@ pub(super) struct StagesToCompute<'a> {
 
 /// Variables of one equivalence class and use set, and the condition for stages to have them at
 /// certain liveness steps.
-#[derive(Clone, Copy)]
 struct StageRow {
     of_use: u32,
     /// The stages in which the variables are live: those with at least one position (In, a layer or
@@ -129,7 +128,6 @@ impl<'a> StagesToCompute<'a> {
 }
 
 /// The highest bytes of one pipeline stage on one tile, in each phase such as the backward pass.
-#[derive(Clone, Copy)]
 pub(super) struct StagePeak {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the highest bytes of the
     /// stage, and the first liveness step with these bytes. They are the bytes of live variables
@@ -330,7 +328,6 @@ struct LiveSums {
 }
 
 /// The highest live bytes of a stage in a phase, such as the backward pass, by lane (tile).
-#[derive(Clone, Copy)]
 struct Highest {
     bytes: [u64; LANES],
     /// The part of the highest live bytes that belongs to variables which every stage has. It is

@@ -22,7 +22,7 @@ use crate::model::{
 /// The role of each variable in the weight update, such as weight or optimizer state. The weight
 /// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
 /// one after the other, each in an *update*; updates are numbered from 0.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
@@ -42,7 +42,7 @@ pub(crate) struct UpdatePhase {
 
 /// The role that variables have in weight updates, and the updates that use them. All variables
 /// with one equivalence class and one use set (the operations that use them) have the same role.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
     /// Whether the variables are parameters (live at the first and the last liveness step) that are
