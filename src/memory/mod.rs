@@ -140,7 +140,7 @@ impl<'a> MemoryModel<'a> {
             ..self.clone()
         };
         if pipeline.is_on() {
-            let (flows, at) = (self.flows_or_new(pipeline), (model, placement));
+            let (flows, at) = (self.flows_or_new(), (model, placement));
             placed.flows = Some(flows.in_pipeline(pipeline, at, &mut placed.sets)?);
         }
         Ok(placed)
@@ -180,14 +180,13 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// If it has none, since it has no pipeline, finds the flows for `pipeline`. Flows that are
-    /// found here do not yet tell at which liveness steps variables are live in the stages of a
+    /// If it has none, since it has no pipeline, finds the flows. Flows that are found here do not yet tell at which liveness steps variables are live in the stages of a
     /// pipeline.
-    fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
+    fn flows_or_new(&self) -> Flows {
         let [.., after] = &self.phases;
         self.flows
             .clone()
-            .unwrap_or_else(|| Flows::new((self.model, self.placement), pipeline, after.start))
+            .unwrap_or_else(|| Flows::new((self.model, self.placement), after.start))
     }
 
     pub(crate) fn positions(&self) -> &'a Positions {

@@ -78,7 +78,7 @@ impl MemoryModel<'_> {
     /// Out (the operations after the last layer) is on the first IPU, one more entry is for the
     /// boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
-        let flows = self.flows_or_new(self.pipeline);
+        let flows = self.flows_or_new();
         let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {

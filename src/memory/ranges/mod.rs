@@ -68,7 +68,7 @@ impl MemoryModel<'_> {
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let ranges = pipelines
             .iter()
-            .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
+            .map(|&pipeline| PipelineRanges::new(pipeline, stages, None))
             .collect();
         Self::costs_on(tiles, ranges, (progress, "computing ranges of layers"))
     }
@@ -84,8 +84,7 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let is_wanted = |start| starts.contains(&start);
-        let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
+        let ranges = PipelineRanges::new((self, u64::MAX), stages, Some(starts));
         Self::costs_on(None, vec![ranges], (progress, "computing other splits"))
             .map(|mut costs| costs.pop().unwrap_or_default())
     }

@@ -12,6 +12,7 @@ use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 use crate::memory::{MemoryModel, RangeCosts};
 use std::array::from_fn;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -77,15 +78,16 @@ pub(super) struct PipelineScratch<const N: usize> {
 
 impl<'a> PipelineRanges<'a> {
     /// Prepares the ranges of layers of one pipeline, for splits of at most `stages` stages. Only
-    /// ranges from the starts for which `is_wanted` is true are included. `limit` is the limit in
+    /// ranges from one of `starts` are included, or all if it is `None`. `limit` is the limit in
     /// bytes on each tile.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
-        is_wanted: &dyn Fn(usize) -> bool,
+        starts: Option<&BTreeSet<usize>>,
     ) -> Self {
         let layers = model.layers();
-        let end = |start| AtomicUsize::new(if is_wanted(start) { layers } else { start });
+        let is_wanted = |start: &usize| starts.is_none_or(|starts| starts.contains(start));
+        let end = |start| AtomicUsize::new(if is_wanted(&start) { layers } else { start });
         let flows = model.flows.as_ref();
         // In a pipeline, the maximum number of stages depends on the number of layers, so that the
         // table of bytes does not become too large.

@@ -142,7 +142,19 @@ impl MemoryModel<'_> {
     /// ([`StageMemory::late_restores`]). Returns one entry per stage, in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
-        self.add_late_restores(stages, &mut computed);
+        // Stages that stash nothing have nothing to restore. With recomputation, stages compute
+        // activations again instead of restoring them.
+        let has_restores = self.pipeline.recompute == Recompute::None;
+        let (keeping, restoring): (Vec<_>, Vec<_>) = stages
+            .iter()
+            .cloned()
+            .zip(&mut computed)
+            .filter(|(stage, _)| has_restores && self.has_copies(stage))
+            .unzip();
+        let late = self.compute(&keeping, Wanted::LateRestores);
+        for (computed, late) in restoring.into_iter().zip(late) {
+            computed.late_restores = Some(late.max_tile_bytes());
+        }
         computed
     }
 
@@ -180,25 +192,6 @@ impl MemoryModel<'_> {
                     .collect::<Vec<_>>()
             })
             .collect()
-    }
-
-    /// Adds to the memory of each stage its bytes in case it restores stashed activations as late
-    /// as possible ([`StageMemory::late_restores`]). Stages that stash nothing are left out.
-    fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
-        let (keeping, computed): (Vec<_>, Vec<_>) = stages
-            .iter()
-            .zip(computed)
-            .filter(|(stage, _)| self.has_copies(stage))
-            .map(|(stage, computed)| (stage.clone(), computed))
-            .unzip();
-        // With recomputation, stages compute activations again instead of restoring them.
-        if keeping.is_empty() || self.pipeline.recompute != Recompute::None {
-            return;
-        }
-        let late = self.compute(&keeping, Wanted::LateRestores);
-        for (computed, late) in computed.into_iter().zip(late) {
-            computed.late_restores = Some(late.max_tile_bytes());
-        }
     }
 
     /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, by
