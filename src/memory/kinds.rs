@@ -133,7 +133,7 @@ impl MemoryModel<'_> {
                 // During a weight update all parameters are on the chip, so the bytes of parameters
                 // are counted by kind whether or not they are live at the step. The bytes of
                 // tensors that the update makes are counted as state, not as variables.
-                let is_filled = update.is_some_and(|update| update.fills_holes(number))
+                let is_filled = update.is_some_and(|update| update.of(number).fills_holes)
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
                 let mut times = u64::from(is_filled);

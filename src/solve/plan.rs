@@ -178,10 +178,10 @@ pub struct Solution {
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
-    /// Whether the search for the shortest step ruled out that another split is faster than `plan`;
-    /// `None` if the goal is not the shortest step, or if the profile has no cycle counts. With
-    /// this goal, `proofs` only proves the fewest cycles of the slowest stage of any split.
-    pub is_shortest: Option<bool>,
+    /// False if the goal is the shortest step and the search for it did not rule out that another
+    /// split is faster than `plan`. With this goal, `proofs` only proves the fewest cycles of the
+    /// slowest stage of any split.
+    pub is_shortest: bool,
 }
 
 impl Solution {
@@ -192,7 +192,7 @@ impl Solution {
             plan,
             score,
             proofs: Vec::new(),
-            is_shortest: None,
+            is_shortest: true,
         }
     }
 }

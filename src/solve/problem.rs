@@ -181,8 +181,8 @@ impl<'a> Problem<'a> {
     /// Returns the cycles of `stage` for one micro-batch, including recomputation, if `after`
     /// stages follow it; `None` without cycle counts.
     pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
-        self.times_in(stage.profile)?
-            .cycles(&stage.positions, after)
+        let times = self.times_in(stage.profile)?;
+        Some(times.stage(&stage.positions, after)?.of_micro_batch())
     }
 
     /// Returns the time of a pipeline step of `plan`; `None` if the profile of any stage has no

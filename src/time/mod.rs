@@ -340,13 +340,6 @@ impl StageTimes {
         })
     }
 
-    /// Computes the cycles of the stage of positions `range` for one micro-batch, including
-    /// recomputation. The stage has `after` stages after it in the split. Returns `None` if
-    /// positions do not exist.
-    pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
-        self.stage(range, after).map(Passes::of_micro_batch)
-    }
-
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {
         let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
         (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))

@@ -18,6 +18,7 @@ use crate::limits;
 use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
+use std::sync::Arc;
 
 /// The role of each variable in the weight update, such as weight or optimizer state. The weight
 /// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
@@ -45,21 +46,10 @@ pub(crate) struct UpdatePhase {
 #[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters (live at the first and the last liveness step) that are
-    /// not live at some steps in between. Such parameters are wholly on the chip during an update.
-    has_holes: bool,
+    /// Whether the variables are parameters that stay on the chip, but are not live at every step
+    /// in the profile. A weight update must count all their bytes.
+    pub fills_holes: bool,
     updates: Box<[u32]>,
-}
-
-impl InUpdate {
-    /// Returns whether the variables are off the chip, or not yet made, during the whole forward
-    /// and backward pass. Such variables take memory only in the weight update.
-    fn is_away(&self) -> bool {
-        matches!(
-            self.role,
-            Some(UpdateRole::State { .. } | UpdateRole::Temporary)
-        )
-    }
 }
 
 impl UpdatePhase {
@@ -93,7 +83,9 @@ impl UpdatePhase {
             left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 role,
-                has_holes: is_parameter && !model.classes.is_always_live(variable.class),
+                fills_holes: is_parameter
+                    && !model.classes.is_always_live(variable.class)
+                    && !role.is_some_and(UpdateRole::is_away),
                 updates,
             });
         }
@@ -117,19 +109,11 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns whether certain variables are parameters that stay on the chip, but are not live at
-    /// every step in the profile. A weight update must count all their bytes. `number` is the index
-    /// of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
-    pub fn fills_holes(&self, number: u32) -> bool {
-        let own = self.of(number);
-        own.has_holes && !own.is_away()
-    }
-
     /// Returns the role in weight updates of the variables with the index `number` in
     /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data. Those that
     /// hold code have an index only in the classic memory model, which has no weight update of its
     /// own.
-    fn of(&self, number: u32) -> &InUpdate {
+    pub fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
 }
@@ -141,9 +125,9 @@ impl MemoryModel<'_> {
     /// The result is always false if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
-        self.update
-            .as_ref()
-            .is_some_and(|update| update.of(number).is_away())
+        let role = |update: &Arc<UpdatePhase>| update.of(number).role;
+        let role = self.update.as_ref().and_then(role);
+        role.is_some_and(UpdateRole::is_away)
     }
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
@@ -260,6 +244,12 @@ impl UpdateRole {
     const SHARED_STATE: Self = Self::State {
         is_shared_out: true,
     };
+
+    /// Returns whether variables with this role are off the chip, or not yet made, during the whole
+    /// forward and backward pass. Such variables take memory only in the weight update.
+    fn is_away(self) -> bool {
+        matches!(self, Self::State { .. } | Self::Temporary)
+    }
 }
 
 /// All weight updates of a model, numbered from 0. The operation groups that update one weight, or

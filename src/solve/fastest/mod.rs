@@ -114,7 +114,7 @@ pub(super) fn fastest(
         may_be_faster |= given_up.is_some_and(|least| least.compare(best.rate).is_lt());
     }
     Some(Solution {
-        is_shortest: Some(!may_be_faster),
+        is_shortest: !may_be_faster,
         ..Solution::unproven(best.plan, best.score)
     })
 }
