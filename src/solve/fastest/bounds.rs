@@ -20,7 +20,7 @@ pub(super) type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
-    busiest: CyclesByPasses,
+    pub busiest: CyclesByPasses,
     /// For each set of passes (forward, backward): a lower bound on the cycles that the stage
     /// placed next takes in a slot (an interval of the step) in which it runs these passes. This
     /// stage is the first of the last stages of a split.
@@ -103,12 +103,6 @@ impl RestBounds {
     /// passes of its stage). `work` has the passes that the last stages of a split run in the slot.
     pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
-    }
-
-    /// Returns a lower bound on the cycles of the slowest of the last stages of a split, if each of
-    /// these stages runs the set of passes with the index `passes` in [`CyclesByPasses`].
-    pub fn slowest(&self, passes: usize) -> u64 {
-        self.busiest[passes]
     }
 
     fn min(self, other: Self) -> Self {

@@ -147,7 +147,7 @@ impl<'a> StageSearch<'a> {
     ) -> Option<Self> {
         let first = times.first()?;
         let micro_batches = first.micro_batches(stages);
-        let slowest = rests[stages][0]?.slowest(first.all_passes());
+        let slowest = rests[stages][0]?.busiest[first.all_passes()];
         Some(Self {
             checked,
             times,
