@@ -124,7 +124,7 @@ fn prove(
             sums.push(objective);
             continue;
         }
-        let Some(value) = value_of(found, objective) else {
+        let Some(value) = found.and_then(|found| found.score.value(objective)) else {
             continue;
         };
         if !sums.is_empty() {
@@ -142,11 +142,6 @@ fn prove(
     }
     let other = by_integer_program(checked, &sums, &caps)?;
     agree(&order, other.as_ref(), found)
-}
-
-/// Returns the value of the split `found` in `objective`; `None` without a split or cycle counts.
-fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
-    found?.score.value(objective)
 }
 
 /// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
@@ -183,7 +178,7 @@ fn agree(
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
     let mut proofs = Vec::new();
     for &objective in objectives {
-        let values = [integer, dynamic].map(|found| value_of(found, objective));
+        let values = [integer, dynamic].map(|found| found?.score.value(objective));
         if values[0] != values[1] {
             let [integer, dynamic] = values.map(|value| match value {
                 Some(value) => value.to_string(),

@@ -163,10 +163,8 @@ impl<'a> Problem<'a> {
     /// takes its costs; 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
-        let last = stage.positions.end.checked_sub(1);
-        last.and_then(|last| cut_bytes.get(last))
-            .copied()
-            .unwrap_or(0)
+        let last = stage.positions.end - 1;
+        cut_bytes.get(last).copied().unwrap_or(0)
     }
 
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;

@@ -238,9 +238,9 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         })
         .collect();
     let stages = PlacedStage::of_split(&stages);
-    let stash = |stage| {
-        let roles = flows.in_stage(&stage);
-        let [[first, ..]] = flows.additions(&memory, (&stage, roles.as_ref()), &tile);
+    let stash = |stage: PlacedStage| {
+        let roles = flows.stage_roles(flows.places_of(&stage.positions));
+        let [[first, ..]] = flows.additions(&memory, (&stage, Some(&roles)), &tile);
         first.stash
     };
     stages.into_iter().map(stash).collect()

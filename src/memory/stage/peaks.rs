@@ -46,8 +46,9 @@ pub(super) struct StagesToCompute<'a> {
     starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
-    /// that the same layers use); `None` if the number of stages after it is not given. The list is
-    /// empty without a pipeline.
+    /// that the same layers use). `None` if the number of stages after it is not given: then the
+    /// computed bytes are a lower bound for any number of later stages, which leaves out the
+    /// tensors of flows. The list is empty without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
@@ -99,7 +100,11 @@ impl<'a> StagesToCompute<'a> {
             roles: memory
                 .flows
                 .iter()
-                .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
+                .flat_map(|flows| {
+                    stages.iter().map(|PlacedStage { positions, after }| {
+                        after.map(|_| flows.stage_roles(flows.places_of(positions)))
+                    })
+                })
                 .collect(),
             with_overhead: wanted != Wanted::Layers,
         }
