@@ -176,7 +176,8 @@ impl Request {
         }
         Ok(self.goal.unwrap_or(match self.of_original() {
             Some(_) => Goal::Peak,
-            None => Goal::usual(has_cycles),
+            None if has_cycles => Goal::Time,
+            None => Goal::Fewest,
         }))
     }
 

@@ -103,7 +103,10 @@ impl Question {
             let positions = &placement.positions;
             constraints.extend(placement.ties.iter().filter_map(|tie| {
                 let (first, last) = tie.binds(positions)?;
-                Some(Constraint::tie(first, last, weight(tie, positions)))
+                Some(Constraint {
+                    rule: Rule::Together { first, last },
+                    origin: Origin::Weight(weight(tie, positions)),
+                })
             }));
         }
         let repeats = placement.repeats.iter().map(|repeat| Constraint {

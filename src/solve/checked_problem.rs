@@ -156,7 +156,7 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the internal error that the solvers cannot prove a split to be the best, for
     /// `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
-        let objective = self.problem.goal.main();
+        let objective = self.problem.goal.order()[0];
         SolveError::Internal(format!("no proven {objective}: {reason}"))
     }
 

@@ -88,15 +88,6 @@ impl Constraint {
         }
     }
 
-    /// Makes the constraint that the positions from `first` to `last` (inclusive) are in one stage,
-    /// since they share a weight.
-    pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
-        Self {
-            rule: Rule::Together { first, last },
-            origin: Origin::Weight(weight),
-        }
-    }
-
     /// Returns the shared weight that causes the constraint; `None` for any other cause.
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
@@ -294,8 +285,12 @@ mod tests {
             ways_out: Vec::new(),
         };
         let order = |first, last| Constraint::option(Rule::Together { first, last }, "");
+        let tied = Constraint {
+            origin: Origin::Weight(weight),
+            ..order(1, 6)
+        };
         let all = [
-            Constraint::tie(1, 6, weight),
+            tied,
             order(1, 2),
             order(1, 3),
             Constraint::option(Rule::CutBefore { position: 8 }, ""),

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Constraint, Goal, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
+use super::{Constraint, Goal, Origin, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
 /// Makes a table of the bytes of ranges of positions, which are the sums of the bytes of their
@@ -338,7 +338,11 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
             users: [first, second].map(|user| user.to_string()).to_vec(),
             ways_out: vec![format!("--untie w{bytes}")],
         };
-        Constraint::tie(first.min(second), first.max(second), weight)
+        let (first, last) = (first.min(second), first.max(second));
+        Constraint {
+            rule: Rule::Together { first, last },
+            origin: Origin::Weight(weight),
+        }
     })
 }
 
