@@ -116,7 +116,7 @@ fn weigh(model: &Model) {
                 }
             }
         }
-        assert!(memory.layer_traffic().cut_bytes().len() <= memory.layers());
+        assert!(memory.cut_bytes().len() <= memory.layers());
         let _ = (memory.operation_groups(), memory.coverage());
     }
 }

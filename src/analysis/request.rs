@@ -176,7 +176,8 @@ impl Request {
         }
         Ok(self.goal.unwrap_or(match self.of_original() {
             Some(_) => Goal::Peak,
-            None => Goal::usual(has_cycles),
+            None if has_cycles => Goal::Time,
+            None => Goal::Fewest,
         }))
     }
 
@@ -301,7 +302,7 @@ impl Level<'_> {
                 && !usual.takes_turns(is_training)
         });
         let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
-        if !self.space.has_state()? || !usual.is_on() {
+        if !self.space.has_state() || !usual.is_on() {
             states.truncate(1);
             states[0].truncate(1);
         }

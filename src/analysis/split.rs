@@ -14,7 +14,7 @@ use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
     Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
 };
-use crate::solve::{self, Limits};
+use crate::solve;
 use crate::wording::option_name;
 use anyhow::{Context, Result};
 use elsa::FrozenVec;
@@ -313,7 +313,11 @@ impl SearchedLayers<'_> {
             memory,
             search: result,
             peaks: Peaks::new(model, memory, result, request.detail),
-            limit: Limits::new(&request.limits(bytes_per_tile)?).highest(),
+            limit: request
+                .limits(bytes_per_tile)?
+                .into_iter()
+                .max()
+                .unwrap_or(0),
             detail: request.detail,
             provenance: Provenance {
                 arguments: request.arguments.clone(),

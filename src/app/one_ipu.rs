@@ -56,7 +56,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
         counted(model.target.num_tiles, "tile")
     ));
     let units = messages.look.units.for_bytes(limit);
-    let added = match stage.tiles[tile].accumulators {
+    let added = match stage.tiles[tile as usize].accumulators {
         0 => String::new(),
         bytes => format!(
             ", {} of them for gradient accumulators, which the profile lacks",

@@ -64,7 +64,7 @@ impl MemoryModel<'_> {
 
         let live: Vec<VariableUse> = self
             .uses
-            .on_tile(memory.max_tile() as u32)
+            .on_tile(memory.max_tile())
             .filter(|item| self.is_live_in(&stage.positions, (item.class, item.set), (step, false)))
             .collect();
         let sets = &self.model.use_sets;

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Code of one `kind` that several positions (In, layers, Out) may share: a stage with any position
 /// of `set` takes the bytes of this code once. `bytes` lists runs of tiles in ascending order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct CodeItem {
     pub kind: CodeKind,
     pub set: PlaceSet,

@@ -15,9 +15,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// The maximum number of stages of a split. The bytes of a range are stored for each number of
-    /// later stages below this maximum. `None` without a pipeline, where the number of later stages
-    /// has no effect.
-    stages: Option<usize>,
+    /// later stages below this maximum. 0 without a pipeline, where the number of later stages has
+    /// no effect.
+    stages: usize,
     /// One list per start position, with the bytes of all ranges of layers that begin there, the
     /// shortest range first. Each range has [`columns`](Self::columns) numbers in the list: first
     /// the lower bound on its bytes; then, in a pipeline, its bytes on the fullest tile with 0, 1,
@@ -39,15 +39,15 @@ impl RangeCosts {
             assert!(from + row.len() <= layers, "a range beyond the last layer");
         }
         Self {
-            stages: None,
+            stages: 0,
             rows: peaks,
         }
     }
 
-    /// Makes the table of ranges for a pipeline of at most `stages` stages. `least[from][n]` is the
-    /// lower bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range,
-    /// after)` returns the bytes on the fullest tile of a range with `after` stages after it, or
-    /// `u64::MAX` if these bytes exceed the limit.
+    /// Makes the table of ranges for a pipeline of at most `stages` stages, or for stages without a
+    /// pipeline if `stages` is 0. `least[from][n]` is the lower bound on the bytes of the range of
+    /// positions `from..from + n + 1`. `peaks(range, after)` returns the bytes on the fullest tile
+    /// of a range with `after` stages after it, or `u64::MAX` if these bytes exceed the limit.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `least.len() - 1`.
@@ -69,13 +69,13 @@ impl RangeCosts {
         };
         let bounds = Self::new(least);
         Self {
-            stages: Some(stages),
+            stages,
             rows: bounds.rows.iter().enumerate().map(row).collect(),
         }
     }
 
     fn columns(&self) -> usize {
-        1 + self.stages.unwrap_or(0)
+        1 + self.stages
     }
 
     /// Returns the numbers that the table has for the range of positions `range` (end exclusive).
@@ -117,14 +117,17 @@ impl RangeCosts {
     /// Returns whether the bytes of a range of layers depend on the number of stages after it, as
     /// in a pipeline, whose stages stash more copies of tensors if more stages follow.
     pub fn is_by_depth(&self) -> bool {
-        self.stages.is_some()
+        self.stages > 0
     }
 
     /// Returns the maximum number of stages of the splits for which this table has bytes.
     /// [`usize::MAX`] without a pipeline, where the bytes of a range of layers do not depend on the
     /// number of later stages.
     pub fn stages(&self) -> usize {
-        self.stages.unwrap_or(usize::MAX)
+        match self.stages {
+            0 => usize::MAX,
+            stages => stages,
+        }
     }
 
     /// Returns the bytes on the fullest tile of a stage with the positions `range` (end exclusive)

@@ -3,7 +3,7 @@
 
 use super::code::explained;
 use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
+use crate::model::{EVERYWHERE, MemoryPeak, NOWHERE, NamedVariable, OwnedProgram};
 use crate::profile::{CodeKind, TileBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -108,17 +108,10 @@ impl MemoryModel<'_> {
     }
 
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
-        match explaining {
-            Explaining::All => set != NO_USERS,
-            Explaining::Layered => self.is_layered(set),
-        }
-    }
-
-    fn is_layered(&self, set: u32) -> bool {
         self.model
             .use_sets
             .groups(set)
-            .any(|group| self.placement.layered_groups[group])
+            .any(|group| self.explains_by(explaining, group))
     }
 
     /// Returns the names of the profile's categories of variables that hold code of this `kind`. In
@@ -136,7 +129,8 @@ impl MemoryModel<'_> {
     /// own names give a layer. The result is in the order of [`CodeKind`]. Kinds of code that the
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
-        let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
+        let tiles = 0..self.model.target.num_tiles;
+        let predicted = self.explained(tiles, |group| self.explains_by(explaining, group));
         let compare = |kind: CodeKind| {
             let names = self.categories(kind);
             let recorded: Vec<&TileBytes> = self
@@ -148,16 +142,16 @@ impl MemoryModel<'_> {
                 .map(|category| &category.bytes)
                 .collect();
             let of_kind = || predicted.iter().map(|tile| tile[kind as usize]);
-            let (Reverse(worst_tile), worst_difference) = (0u32..)
+            let (worst_tile, worst_difference) = (0u32..)
                 .zip(of_kind())
                 .map(|(tile, predicted)| {
                     let recorded: i64 = recorded
                         .iter()
                         .map(|bytes| i64::from(bytes.get(tile)))
                         .sum();
-                    (Reverse(tile), predicted as i64 - recorded)
+                    (tile, predicted as i64 - recorded)
                 })
-                .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
+                .min_by_key(|(_, difference)| Reverse(difference.unsigned_abs()))
                 .unwrap_or_default();
             (!recorded.is_empty()).then(|| CodeCategory {
                 name: names[0],
@@ -170,12 +164,10 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns the bytes of code that operations need on each tile of `tiles`, by [`CodeKind`].
-    /// `explaining` selects the operations: all, or those whose own names give a layer.
-    fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
-        explained((self.model, self.rules), tiles, |group| {
-            self.explains_by(explaining, group)
-        })
+    /// Returns the bytes of code of the operation groups for whose indices `is_wanted` is true, on
+    /// each tile of `tiles`, by [`CodeKind`].
+    fn explained(&self, tiles: Range<u32>, is_wanted: impl Fn(usize) -> bool) -> Vec<[u64; 4]> {
+        explained((self.model, self.rules), tiles, is_wanted)
     }
 
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
@@ -186,7 +178,7 @@ impl MemoryModel<'_> {
     /// liveness step of `memory_peak`: the bytes of their code and of their live variables.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let &MemoryPeak { tile, step, .. } = memory_peak;
-        let code = self.explained(explaining, tile..tile + 1);
+        let code = self.explained(tile..tile + 1, |group| self.explains_by(explaining, group));
         let variables = self
             .uses
             .on_tile(tile)
@@ -201,10 +193,7 @@ impl MemoryModel<'_> {
     /// of overhead and a rest. If several tiles are equally full, the first is chosen. Returns
     /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
-        let (recorded, Reverse(tile)) = (0u32..)
-            .zip(&self.model.recorded.tiles)
-            .map(|(tile, recorded)| (recorded.total, Reverse(tile)))
-            .max()?;
+        let (tile, recorded) = self.recorded_fullest_tile()?;
         let (_, step) = self.model.peak_on(tile);
         let mut coverage = Coverage {
             tile,
@@ -265,12 +254,11 @@ impl MemoryModel<'_> {
     /// (the operations that use them) are added: `layers`, `assigned` or `overhead`. Returns `None`
     /// if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
-        let counted = self.counted(set);
-        match self.rules {
-            Rules::Full if counted == EVERYWHERE => Some(|coverage| &mut coverage.overhead),
-            _ if self.is_layered(set) => Some(|coverage| &mut coverage.layers),
-            _ if counted != NOWHERE => Some(|coverage| &mut coverage.assigned),
-            _ => None,
+        match self.counted(set) {
+            EVERYWHERE => Some(|coverage| &mut coverage.overhead),
+            _ if self.explains(Explaining::Layered, set) => Some(|coverage| &mut coverage.layers),
+            NOWHERE => None,
+            _ => Some(|coverage| &mut coverage.assigned),
         }
     }
 
@@ -281,10 +269,10 @@ impl MemoryModel<'_> {
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
-            of_tile.capped(explained((self.model, self.rules), tile..tile + 1, is_wanted)[0])
+            of_tile.capped(self.explained(tile..tile + 1, is_wanted)[0])
         };
         let of_group = &self.placement.of_group;
-        let layers = capped(&|group| self.placement.layered_groups[group]);
+        let layers = capped(&|group| self.explains_by(Explaining::Layered, group));
         let placed = capped(&|group| !matches!(of_group[group], NOWHERE | EVERYWHERE));
         let all = capped(&|group| of_group[group] != NOWHERE);
         std::array::from_fn(|kind| Coverage {

@@ -4,7 +4,6 @@ use super::lanes;
 use super::pipeline::PHASES;
 use super::steps::{StepSums, has_step};
 use super::{MemoryModel, Rules, StageMemory};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// The bytes of a stage or of the whole model at each step of a window of liveness steps. The bytes
@@ -52,40 +51,40 @@ pub struct LiveCurves {
 }
 
 impl MemoryModel<'_> {
-    /// Computes the live bytes of each stage at each liveness step. An entry of `stages` has the
-    /// positions of a stage (end exclusive), its memory as [`MemoryModel::placed_stages`] returns
-    /// it, and the tile whose curve is [`LiveCurves::on_tile`]. Returns one entry per stage, in the
-    /// same order; `None` for a stage without liveness steps. On the fullest tile of a stage, the
-    /// peak of the curve equals the bytes that `placed_stages` computes.
-    pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
-        stages
-            .par_iter()
-            .map(|(range, memory, tile)| {
-                let window = self.window(range.clone())?;
-                let fixed = self.fixed(range, memory);
-                let mut sums = CurveSums::new(window);
-                for (phase, steps) in self.phases.iter().enumerate() {
-                    let in_phase = |tile: &[u64; PHASES]| tile[phase];
-                    let all_tiles = memory.transfers.iter().map(in_phase).sum();
-                    let on_tile = memory.transfers.get(*tile as usize).map_or(0, in_phase);
-                    sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
+    /// Computes the live bytes of a stage at each liveness step. `range` has the positions of the
+    /// stage (end exclusive), and `memory` its memory as [`MemoryModel::placed_stages`] returns it.
+    /// [`LiveCurves::on_tile`] is the curve of `tile`. Returns `None` for a stage without liveness
+    /// steps. On the fullest tile of a stage, the peak of the curve equals the bytes that
+    /// `placed_stages` computes.
+    pub fn curves(
+        &self,
+        range: &Range<usize>,
+        memory: &StageMemory,
+        tile: u32,
+    ) -> Option<LiveCurves> {
+        let window = self.window(range.clone())?;
+        let fixed = self.fixed(range, memory);
+        let mut sums = CurveSums::new(window);
+        for (phase, steps) in self.phases.iter().enumerate() {
+            let in_phase = |tile: &[u64; PHASES]| tile[phase];
+            let all_tiles = memory.transfers.iter().map(in_phase).sum();
+            let on_tile = memory.transfers.get(tile as usize).map_or(0, in_phase);
+            sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
+        }
+        let mut add = |number, bytes| {
+            self.each_life(number, |part, live| {
+                if self.has_part(part, range) {
+                    sums.add(live, bytes);
                 }
-                let mut add = |number, bytes| {
-                    self.each_life(number, |part, live| {
-                        if self.has_part(part, range) {
-                            sums.add(live, bytes);
-                        }
-                    });
-                };
-                for (number, variable) in (0u32..).zip(self.uses.all()) {
-                    add(number, [variable.bytes, 0]);
-                }
-                for (number, bytes) in self.uses.numbered_on_tile(*tile) {
-                    add(number, [0, bytes]);
-                }
-                Some(sums.curves(window, [fixed.iter().sum(), fixed[*tile as usize]]))
-            })
-            .collect()
+            });
+        };
+        for (number, variable) in (0u32..).zip(self.uses.all()) {
+            add(number, [variable.bytes, 0]);
+        }
+        for (number, bytes) in self.uses.numbered_on_tile(tile) {
+            add(number, [0, bytes]);
+        }
+        Some(sums.curves(window, [fixed.iter().sum(), fixed[tile as usize]]))
     }
 
     /// Computes the live bytes of all variables of the profile at each step, including variables
@@ -150,7 +149,7 @@ impl MemoryModel<'_> {
     /// which are all bytes except variables and transfers between stages. `memory` is the memory of
     /// the stage.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
-        self.code_of(range, self.rules == Rules::Full)
+        self.code_of(range, true)
             .iter()
             .zip(&memory.tiles)
             .map(|(code, tile)| {

@@ -124,16 +124,16 @@ impl MemoryModel<'_> {
             };
             let tile = memory.max_tile();
             let update = self.update.as_ref().filter(|_| {
-                let update = memory.updates.get(tile);
+                let update = memory.updates.get(tile as usize);
                 update.is_some_and(|update| update.bytes > update.in_passes)
             });
-            for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
+            for (number, bytes) in self.uses.numbered_on_tile(tile) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
                 // During a weight update all parameters are on the chip, so the bytes of parameters
                 // are counted by kind whether or not they are live at the step. The bytes of
                 // tensors that the update makes are counted as state, not as variables.
-                let is_filled = update.is_some_and(|update| update.fills_holes(number))
+                let is_filled = update.is_some_and(|update| update.of(number).fills_holes)
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
                 let mut times = u64::from(is_filled);
@@ -204,7 +204,7 @@ mod tests {
                 let ranges: Vec<_> = stages.into_iter().map(|stage| stage.positions).collect();
                 let kinds = memory.variable_kinds(&ranges, &computed);
                 for ((kinds, computed), range) in kinds.iter().zip(&computed).zip(ranges) {
-                    let parts = &computed.tiles[computed.max_tile()];
+                    let parts = &computed.tiles[computed.max_tile() as usize];
                     let case = format!("seed {seed}, {pipeline:?}, {range:?}");
                     assert_eq!(total(kinds), parts.variables, "{case}");
                 }

@@ -18,26 +18,21 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
 
     fn at_most(bytes: u64) -> Self;
 
-    fn change(bytes: u32) -> Self;
-
     fn plus(self, other: Self) -> Self;
 
     fn minus(self, other: Self) -> Self;
 
+    /// Returns this sum as a number of bytes. It must be at least 0.
     fn sum(self) -> u64;
 }
 
 macro_rules! bytes {
-    ($sum:ty, $unsigned:ty, $highest:expr) => {
+    ($sum:ty) => {
         impl Bytes for $sum {
-            const HIGHEST: u64 = $highest as u64;
+            const HIGHEST: u64 = <$sum>::MAX as u64;
 
             fn at_most(bytes: u64) -> Self {
                 bytes.min(Self::HIGHEST) as Self
-            }
-
-            fn change(bytes: u32) -> Self {
-                bytes as Self
             }
 
             #[inline(always)]
@@ -51,16 +46,16 @@ macro_rules! bytes {
             }
 
             fn sum(self) -> u64 {
-                self as $unsigned as u64
+                self as u64
             }
         }
     };
 }
 // Sums of bytes in 32 bits have a signed type, since processors can compare signed numbers in all
 // lanes (tiles) at once, but not unsigned numbers.
-bytes!(i32, u32, i32::MAX);
+bytes!(i32);
 // Sums of the bytes on a tile of a real IPU never exceed 64 bits.
-bytes!(u64, u64, u64::MAX);
+bytes!(u64);
 
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
 /// default for any length `N`.

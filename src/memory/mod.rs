@@ -3,7 +3,7 @@
 //! [`MemoryModel`] has, for each variable and each piece of code, the layers that need it. It
 //! computes the memory of stages in full ([`MemoryModel::stages`]), the peak of every range of
 //! layers that can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
-//! ([`MemoryModel::layer_traffic`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
+//! ([`MemoryModel::cut_bytes`]). [`MemoryModel::in_pipeline`] adds the copies and buffers of a
 //! [`Pipeline`], which grow with the number of stages after a stage.
 
 mod breakdown;
@@ -38,7 +38,6 @@ pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,
 };
 pub use stage::{Parts, StageMemory, UpdateOnTile};
-pub use traffic::LayerTraffic;
 
 use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
@@ -46,6 +45,7 @@ use crate::model::{
 };
 use code::{CodeItem, TileOverhead};
 use pipeline::{Flows, PHASES};
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 use steps::covering;
@@ -140,7 +140,7 @@ impl<'a> MemoryModel<'a> {
             ..self.clone()
         };
         if pipeline.is_on() {
-            let (flows, at) = (self.flows_or_new(pipeline), (model, placement));
+            let (flows, at) = (self.flows_or_new(), (model, placement));
             placed.flows = Some(flows.in_pipeline(pipeline, at, &mut placed.sets)?);
         }
         Ok(placed)
@@ -180,14 +180,13 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// If it has none, since it has no pipeline, finds the flows for `pipeline`. Flows that are
-    /// found here do not yet tell at which liveness steps variables are live in the stages of a
+    /// If it has none, since it has no pipeline, finds the flows. Flows that are found here do not yet tell at which liveness steps variables are live in the stages of a
     /// pipeline.
-    fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
+    fn flows_or_new(&self) -> Flows {
         let [.., after] = &self.phases;
         self.flows
             .clone()
-            .unwrap_or_else(|| Flows::new((self.model, self.placement), pipeline, after.start))
+            .unwrap_or_else(|| Flows::new((self.model, self.placement), after.start))
     }
 
     pub(crate) fn positions(&self) -> &'a Positions {
@@ -232,12 +231,12 @@ impl<'a> MemoryModel<'a> {
         self.model.variables.tiles()
     }
 
-    /// Returns the fullest tile of the one-IPU compilation and its recorded bytes; `None` if the
-    /// profile has no record of tiles.
+    /// Returns the fullest tile of the one-IPU compilation (the first of several such tiles) and its
+    /// recorded bytes; `None` if the profile has no record of tiles.
     pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
         (0..)
             .zip(self.model.recorded.tiles.iter().map(|tile| tile.total))
-            .max_by_key(|&(_, bytes)| bytes)
+            .min_by_key(|&(_, bytes)| Reverse(bytes))
     }
 
     /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes of code or

@@ -1,28 +1,24 @@
 //! Sums of live bytes at each liveness step, and operations on sets of liveness steps.
 
-use super::lanes::{self, ByLane};
+use super::lanes;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The live bytes at each liveness step of a window of steps, on up to `N` tiles with one lane
 /// each. Variables are added one by one.
-#[derive(Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
-    /// For each lane (tile): the bytes of the variables that are live at the first liveness step of
-    /// `window`.
-    at_start: ByLane<u64, N>,
-    /// Changes of the live bytes within `window`, after its first liveness step, where variables
-    /// begin or cease to be live: pairs of a step and the change in each lane (tile). They are in
-    /// any order, and decreases wrap around.
+    /// Changes of the live bytes within `window`, where variables begin or cease to be live: pairs
+    /// of a step and the change in each lane (tile). They are in any order, and decreases wrap
+    /// around. The first step always has a change, if only of 0 bytes.
     changes: Vec<(u32, [u64; N])>,
 }
 
 impl<const N: usize> StepSums<N> {
     pub fn new(window: Range<u32>) -> Self {
         Self {
+            changes: vec![(window.start, [0; N])],
             window,
-            ..Self::default()
         }
     }
 
@@ -33,16 +29,10 @@ impl<const N: usize> StepSums<N> {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
             let (from, to) = (from.max(start), to.min(end));
-            if from >= to {
-                continue;
-            }
-            if from == start {
-                lanes::add(&mut self.at_start, &bytes)
-            } else {
-                self.changes.push((from, bytes))
-            }
-            if to < end {
-                self.changes.push((to, bytes.map(u64::wrapping_neg)));
+            if from < to {
+                self.changes.push((from, bytes));
+                let ends = (to < end).then(|| (to, bytes.map(u64::wrapping_neg)));
+                self.changes.extend(ends);
             }
         }
     }
@@ -53,18 +43,15 @@ impl<const N: usize> StepSums<N> {
     /// to be live.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
-        let mut live = *self.at_start;
-        let first = (self.window.start, live);
-        let changed = self
-            .changes
+        let mut live = [0; N];
+        self.changes
             .chunk_by(|a, b| a.0 == b.0)
             .map(move |changes| {
                 for (_, change) in changes {
                     lanes::add(&mut live, change);
                 }
                 (changes[0].0, live)
-            });
-        [first].into_iter().chain(changed)
+            })
     }
 
     pub fn highest(&mut self) -> [u64; N] {

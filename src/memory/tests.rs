@@ -112,7 +112,7 @@ proptest! {
     fn flows_between_layers_follow_the_rules(plain in plain()) {
         let (model, layering) = plain.model();
         let placement = classic(&model, &layering);
-        let between = memory(&model, &placement).layer_traffic();
+        let between = memory(&model, &placement);
         let (affinity, communication) = (between.affinity(), between.communication());
         let sum = |test: &dyn Fn(&PlainVariable) -> bool| -> u64 {
             let met = plain.variables.iter().filter(|v| test(v));
@@ -182,11 +182,8 @@ proptest! {
             let memory = memory(&model, &placement);
             let stages = memory.stages(&ranges);
             for tile in 0..TILES {
-                let places = ranges.iter().cloned().zip(&stages);
-                let places: Vec<_> = places.map(|(range, stage)| (range, stage, tile)).collect();
-                for ((range, stage), curves) in
-                    ranges.iter().zip(&stages).zip(memory.curves(&places))
-                {
+                for (range, stage) in ranges.iter().zip(&stages) {
+                    let curves = memory.curves(range, stage, tile);
                     prop_assert_eq!(curves.is_some(), memory.window(range.clone()).is_some());
                     let Some(LiveCurves { on_tile, .. }) = curves else { continue };
                     let tile = tile as usize;
@@ -208,8 +205,8 @@ proptest! {
         let memory = memory(&model, &placement);
         let range = 0..plain.layers;
         let stage = &memory.stages(std::slice::from_ref(&range))[0];
-        let places: Vec<_> = (0..TILES).map(|tile| (range.clone(), stage, tile)).collect();
-        let of_stage: Vec<LiveCurves> = memory.curves(&places).into_iter().flatten().collect();
+        let of_stage: Vec<LiveCurves> =
+            (0..TILES).filter_map(|tile| memory.curves(&range, stage, tile)).collect();
         let whole: Vec<LiveCurves> =
             (0..TILES).filter_map(|tile| memory.whole_curves(tile)).collect();
         for curves in [of_stage, whole] {

@@ -6,22 +6,13 @@ use super::steps::merged;
 use crate::model::{Framework, PlaceSet, ascending};
 use rustc_hash::FxHashMap;
 
-/// The variables that layers use, from which the bytes between any two layers are computed. A layer
-/// is here any position of the layer order, including In and Out (or None, the only such position
-/// in the classic memory model).
-#[derive(Debug, Clone)]
-pub struct LayerTraffic {
-    windows: Vec<Option<(u32, u32)>>,
-    shared: Vec<LiveShare>,
-}
-
 /// All variables with one equivalence class (live at the same steps) and the same layers that use
 /// them. The fields are these layers (ascending), the variables' half-open live ranges, and the sum
-/// of their bytes over all tiles.
-#[derive(Debug, Clone)]
-struct LiveShare {
-    layers: Box<[u32]>,
-    ranges: Box<[(u32, u32)]>,
+/// of their bytes over all tiles. A layer is here any position of the layer order, including In and
+/// Out (or None, the only such position in the classic memory model).
+struct LiveShare<'a> {
+    layers: &'a [u32],
+    ranges: &'a [(u32, u32)],
     bytes: u64,
 }
 
@@ -29,19 +20,56 @@ struct LiveShare {
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
-    /// Collects the variables that layers use, to compute the bytes that any two layers share or
-    /// pass on to each other.
-    pub fn layer_traffic(&self) -> LayerTraffic {
-        self.used_by(1)
+    /// Returns for each pair of layers the bytes, over all tiles, of the variables that both layers
+    /// use. An entry on the diagonal has the bytes of all variables that the layer uses.
+    pub fn affinity(&self) -> Matrix {
+        self.matrix(|shared| pairs(shared.layers, shared.layers))
     }
 
-    /// Returns one entry per boundary of the layer order: the bytes of the variables that flow
-    /// across the boundary, as [`LayerTraffic::cut_bytes`] computes them. The boundary with index n
-    /// is between the positions n and n + 1.
+    /// Returns a table with one row and one column per layer: the bytes, over all tiles, of the
+    /// variables that the row's layer passes on to the column's layer. A variable is passed on if
+    /// both layers use it, and one of its live ranges begins at a step of the row's layer and ends
+    /// at a step of the column's layer.
+    pub fn communication(&self) -> Matrix {
+        self.matrix(|shared| {
+            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
+            ascending(ends.flat_map(|(from, to)| pairs(&from, &to))).into_vec()
+        })
+    }
+
+    /// Makes a table of bytes with one row and one column per layer. `flows` is called for each
+    /// group of variables that the same layers use. It returns the pairs (row, column) of layers to
+    /// whose entries the bytes of the group are added.
+    fn matrix(&self, flows: impl Fn(&LiveShare<'_>) -> Vec<(u32, u32)>) -> Matrix {
+        let layers = self.layers();
+        let mut matrix = vec![vec![0; layers]; layers];
+        for shared in self.used_by(1) {
+            for (row, column) in flows(&shared) {
+                matrix[row as usize][column as usize] += shared.bytes;
+            }
+        }
+        matrix
+    }
+
+    /// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes,
+    /// over all tiles, of the variables that flow across the boundary in either direction. A
+    /// variable flows across if one of its live ranges begins and ends in layers on different
+    /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
+        let mut changes = vec![[0i128]; self.layers()];
         // Variables that only one layer uses flow across no boundary between layers. They are left
         // out to save time, since most variables are of this kind.
-        self.used_by(2).cut_bytes()
+        for shared in self.used_by(2) {
+            let spans = shared
+                .ranges
+                .iter()
+                .filter_map(|&range| self.span(&shared, range));
+            for (first, last) in merged(spans) {
+                changes[first as usize][0] += i128::from(shared.bytes);
+                changes[last as usize][0] -= i128::from(shared.bytes);
+            }
+        }
+        at_boundaries(changes).into_iter().flatten().collect()
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
@@ -50,7 +78,7 @@ impl MemoryModel<'_> {
     /// Out (the operations after the last layer) is on the first IPU, one more entry is for the
     /// boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
-        let flows = self.flows_or_new(self.pipeline);
+        let flows = self.flows_or_new();
         let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
@@ -77,9 +105,9 @@ impl MemoryModel<'_> {
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Vec<u32>, u64> = FxHashMap::default();
-        for shared in self.used_by(2).shared {
+        for shared in self.used_by(2) {
             if *shared.ranges == [steps] {
-                *ties.entry(shared.layers.into_vec()).or_default() += shared.bytes;
+                *ties.entry(shared.layers.into()).or_default() += shared.bytes;
             }
         }
         let mut ties: Vec<_> = ties.into_iter().collect();
@@ -89,7 +117,7 @@ impl MemoryModel<'_> {
 
     /// Collects the variables that at least `layers` layers use, grouped by equivalence class and
     /// by the layers that use them.
-    fn used_by(&self, layers: usize) -> LayerTraffic {
+    fn used_by(&self, layers: usize) -> Vec<LiveShare<'_>> {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = &self.placement.sharing;
         let mut sums: FxHashMap<(u32, PlaceSet), u64> = FxHashMap::default();
@@ -99,75 +127,19 @@ impl MemoryModel<'_> {
                 *sums.entry((variable.class, set)).or_default() += variable.bytes;
             }
         }
-        LayerTraffic {
-            windows: self.windows.clone(),
-            shared: sums
-                .into_iter()
-                .map(|((class, set), bytes)| LiveShare {
-                    layers: self.sets.places(set).into(),
-                    ranges: self.model.classes.ranges(class).into(),
-                    bytes,
-                })
-                .collect(),
-        }
-    }
-}
-
-impl LayerTraffic {
-    /// Returns for each pair of layers the bytes, over all tiles, of the variables that both layers
-    /// use. An entry on the diagonal has the bytes of all variables that the layer uses.
-    pub fn affinity(&self) -> Matrix {
-        self.matrix(|shared| pairs(&shared.layers, &shared.layers))
-    }
-
-    /// Returns a table with one row and one column per layer: the bytes, over all tiles, of the
-    /// variables that the row's layer passes on to the column's layer. A variable is passed on if
-    /// both layers use it, and one of its live ranges begins at a step of the row's layer and ends
-    /// at a step of the column's layer.
-    pub fn communication(&self) -> Matrix {
-        self.matrix(|shared| {
-            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
-            ascending(ends.flat_map(|(from, to)| pairs(&from, &to))).into_vec()
-        })
-    }
-
-    /// Makes a table of bytes with one row and one column per layer. `flows` is called for each
-    /// group of variables that the same layers use. It returns the pairs (row, column) of layers to
-    /// whose entries the bytes of the group are added.
-    fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
-        let layers = self.windows.len();
-        let mut matrix = vec![vec![0; layers]; layers];
-        for shared in &self.shared {
-            for (row, column) in flows(shared) {
-                matrix[row as usize][column as usize] += shared.bytes;
-            }
-        }
-        matrix
-    }
-
-    /// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes,
-    /// over all tiles, of the variables that flow across the boundary in either direction. A
-    /// variable flows across if one of its live ranges begins and ends in layers on different
-    /// sides. The bytes of a variable are added once, however many layers on both sides use it.
-    pub fn cut_bytes(&self) -> Vec<u64> {
-        let mut changes = vec![[0i128]; self.windows.len()];
-        for shared in &self.shared {
-            let spans = shared
-                .ranges
-                .iter()
-                .filter_map(|&range| self.span(shared, range));
-            for (first, last) in merged(spans) {
-                changes[first as usize][0] += i128::from(shared.bytes);
-                changes[last as usize][0] -= i128::from(shared.bytes);
-            }
-        }
-        at_boundaries(changes).into_iter().flatten().collect()
+        sums.into_iter()
+            .map(|((class, set), bytes)| LiveShare {
+                layers: self.sets.places(set),
+                ranges: self.model.classes.ranges(class),
+                bytes,
+            })
+            .collect()
     }
 
     /// Returns two lists of layers that use the variables of `shared`, for one half-open live range
     /// of these variables: the layers that run when the range begins, and the layers that run when
     /// it ends. The variables flow from layers of the first list to layers of the second.
-    fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
+    fn ends(&self, shared: &LiveShare<'_>, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared
                 .layers
@@ -188,7 +160,7 @@ impl LayerTraffic {
     /// `shared` begins or ends. Only layers that use the variables are considered. The variables
     /// cross every boundary between the two layers. Returns `None` if the range begins or ends in
     /// no such layer.
-    fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
+    fn span(&self, shared: &LiveShare<'_>, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         Some((
             *from.first()?.min(to.first()?),

@@ -128,7 +128,7 @@ pub struct SharedVariables {
 /// gave the split, or if no split fits, the proof has only the name of the objective.
 pub fn proof(search: &SearchResult<'_>) -> Proof {
     let (optimal, objectives) = match &search.outcome {
-        Outcome::Best(best) => (best.is_shortest.unwrap_or(true), best.proofs.clone()),
+        Outcome::Best(best) => (best.is_shortest, best.proofs.clone()),
         _ => Default::default(),
     };
     Proof {

@@ -149,7 +149,7 @@ impl Inputs<'_> {
             state_by_default: options.pipeline.state.is_none(),
             state_bytes: match self.memory.pipeline().state {
                 StatePlace::OnChip => None,
-                _ => self.memory.streamed_state().ok().map(|bytes| sum(&bytes)),
+                _ => Some(sum(&self.memory.streamed_state())),
             },
             schedule_by_default: options.pipeline.schedule.is_none(),
             runs: self.runs(search),
@@ -158,7 +158,7 @@ impl Inputs<'_> {
             is_training: self.model.backward_start.is_some(),
             without_recomputation: search.shown.without_recomputation,
             alternatives: claims.with_options.iter().map(changed).collect(),
-            gradient_bytes: with_replicas.and_then(|_| self.memory.gradient_bytes().ok()),
+            gradient_bytes: with_replicas.map(|_| self.memory.gradient_bytes()),
             with_replicas: with_replicas.map(changed),
         })
     }

@@ -84,7 +84,7 @@ impl StepFacts {
     ) -> Option<Self> {
         let (times, step) = (costs.times()?, step?);
         let options = costs.request().options.step;
-        let clock = times.clock_hertz();
+        let clock = times.clock_hertz;
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
         let seconds = nanoseconds
             .map(|time| time / 1e9)

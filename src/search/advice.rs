@@ -73,7 +73,7 @@ impl OverLimit {
         Self {
             layers: costs.memory().positions().layer_names(positions.clone()),
             positions,
-            tile: memory.max_tile() as u32,
+            tile: memory.max_tile(),
             step: memory.peak_step(),
             bytes: memory.max_tile_bytes(),
             limit,

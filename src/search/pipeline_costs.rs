@@ -6,7 +6,7 @@ use super::request::{IpuCount, Question, SearchRequest};
 use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Limits, Problem, ProfileCosts, Solution, SolveError};
+use crate::solve::{self, Constraint, Problem, ProfileCosts, Solution, SolveError};
 use crate::time::StageTimes;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,7 +155,7 @@ impl<'a> PipelineCosts<'a> {
         Problem {
             by_profile: &self.by_profile,
             ipus,
-            limits: Limits::new(&request.limits).first(ipus),
+            limits: &request.limits[..ipus.max(1).min(request.limits.len())],
             constraints: self.constraints(),
             goal: request.goal,
         }
@@ -164,8 +164,9 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the memory limit of the IPU with index `ipu`: the bytes that a stage may take on
     /// each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
-        let limits = Limits::new(&self.request().limits);
-        limits.of(ipu).unwrap_or(limits.highest())
+        let request = self.request();
+        let own = request.limits.get(ipu).copied();
+        own.unwrap_or(request.highest_limit())
     }
 
     /// Returns whether each stage is within the memory limit of its IPU. `peaks` has one entry per

@@ -284,7 +284,7 @@ impl<'a> ProfileTables<'a> {
                 .times
                 .as_ref()
                 .map(|times| times.in_pipeline(pipeline)),
-            None => self.times(&memory)?,
+            None => self.times(&memory),
         };
         computed.push(Computed {
             pipeline,
@@ -303,23 +303,15 @@ impl<'a> ProfileTables<'a> {
 
     /// Returns the times of stages in the pipeline to which the memory model `memory` is set;
     /// `None` if the profile has no cycles.
-    fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
-        let Some(cycles) = &self.cycles else {
-            return Ok(None);
-        };
-        let is_training = memory.is_training();
+    fn times(&self, memory: &MemoryModel<'a>) -> Option<StageTimes> {
         let times = StageTimes::new(
-            cycles,
+            self.cycles.as_ref()?,
             memory.positions(),
-            (memory.pipeline(), is_training),
+            (memory.pipeline(), memory.is_training()),
             memory.cut_bytes_by_pass(),
             self.step,
         );
-        Ok(Some(if is_training {
-            times.streaming(&memory.streamed_state()?)
-        } else {
-            times
-        }))
+        Some(times.streaming(&memory.streamed_state()))
     }
 }
 

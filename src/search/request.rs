@@ -7,7 +7,7 @@ use crate::escape::shell;
 use crate::memory::{Pipeline, PipelineOptions};
 use crate::message::BadValue;
 use crate::model::{Placement, Positions, WeightTie};
-use crate::solve::{Constraint, Goal, Limits, Origin, Plan, Rule, TiedWeight};
+use crate::solve::{Constraint, Goal, Origin, Plan, Rule, TiedWeight};
 use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::cmp::Ordering;
@@ -103,7 +103,10 @@ impl Question {
             let positions = &placement.positions;
             constraints.extend(placement.ties.iter().filter_map(|tie| {
                 let (first, last) = tie.binds(positions)?;
-                Some(Constraint::tie(first, last, weight(tie, positions)))
+                Some(Constraint {
+                    rule: Rule::Together { first, last },
+                    origin: Origin::Weight(weight(tie, positions)),
+                })
             }));
         }
         let repeats = placement.repeats.iter().map(|repeat| Constraint {
@@ -168,7 +171,7 @@ impl SearchOptions {
 
     /// Returns the number of replicas of the pipeline that the user requests, at least 1.
     pub fn replicas(&self) -> u64 {
-        self.step.replicas.max(1)
+        self.pipeline.replicas.max(1)
     }
 }
 
@@ -176,7 +179,7 @@ impl SearchRequest {
     /// Returns the highest memory limit of any IPU, which is the maximum bytes of a stage on each
     /// tile.
     pub fn highest_limit(&self) -> u64 {
-        Limits::new(&self.limits).highest()
+        self.limits.iter().copied().max().unwrap_or(0)
     }
 }
 

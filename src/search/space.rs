@@ -50,15 +50,11 @@ impl<'a> Space<'a> {
     }
 
     /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
-    pub fn has_state(&self) -> Result<bool> {
-        if let Some(&has_state) = self.has_state.get() {
-            return Ok(has_state);
-        }
-        let memory = self.memory();
-        let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
-        Ok(*self
+    pub fn has_state(&self) -> bool {
+        let has_bytes = |state: Vec<u64>| state.iter().any(|&bytes| bytes > 0);
+        *self
             .has_state
-            .get_or_init(|| memory.is_training() && has_state))
+            .get_or_init(|| has_bytes(self.memory().streamed_state()))
     }
 
     /// Returns whether all profiles have cycle counts, without which splits cannot be compared by

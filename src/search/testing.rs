@@ -78,7 +78,7 @@ impl Case {
             memory.cut_bytes_by_pass(),
             StepOptions::default(),
         );
-        times.streaming(&memory.streamed_state().expect("few sets"))
+        times.streaming(&memory.streamed_state())
     }
 
     /// Returns the setting of the environment variable `SEEDS` that makes a test run only this

@@ -16,7 +16,6 @@ use crate::time::StageTimes;
 /// times as many.
 const MAX_EDGES: usize = 5_000;
 
-#[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
@@ -89,7 +88,7 @@ impl<'a> CheckedProblem<'a> {
     /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
     /// differ between IPUs.
     pub fn is_numbered(&self) -> bool {
-        let limits = self.problem.limits.by_ipu().unwrap_or_default();
+        let limits = self.problem.limits;
         !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
     }
 
@@ -122,7 +121,7 @@ impl<'a> CheckedProblem<'a> {
     /// Returns whether the positions `range` may be the stage on the IPU with index `stage`: the
     /// IPU exists, its limit is at least `peak` bytes on the fullest tile, and pins are obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
-        let limit = self.problem.limits.of(stage);
+        let limit = self.problem.limit_of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         // IPU indices of pins never fall from one position to the next. So if the first and the
         // last pin in `range` are on one IPU, all pins between them are, too.
@@ -157,7 +156,7 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the internal error that the solvers cannot prove a split to be the best, for
     /// `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
-        let objective = self.problem.goal.main();
+        let objective = self.problem.goal.order()[0];
         SolveError::Internal(format!("no proven {objective}: {reason}"))
     }
 

@@ -47,9 +47,8 @@ pub struct TiedWeight {
 
 /// A condition on a split. Positions are indices in the layer order: In, the layers, Out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CheckedRule"))]
 #[serde(tag = "rule", rename_all = "kebab-case")]
-#[cfg_attr(test, schemars(rename = "CheckedRule"))]
 pub enum Rule {
     /// The stage that has a given position (In, a layer or Out) runs on a given IPU (`--pin`).
     Pin {
@@ -86,15 +85,6 @@ impl Constraint {
         Self {
             rule,
             origin: Origin::Option(option.into()),
-        }
-    }
-
-    /// Makes the constraint that the positions from `first` to `last` (inclusive) are in one stage,
-    /// since they share a weight.
-    pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
-        Self {
-            rule: Rule::Together { first, last },
-            origin: Origin::Weight(weight),
         }
     }
 
@@ -182,10 +172,9 @@ impl fmt::Display for TiedWeight {
 }
 
 /// Whether constraints require a cut before a position, forbid it, or leave it open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CutRule {
     /// No constraint requires or forbids a cut before this position, so the solver may choose.
-    #[default]
     Free,
     /// Constraints forbid a cut before this position, since it would separate positions that must
     /// be in one stage.
@@ -296,8 +285,12 @@ mod tests {
             ways_out: Vec::new(),
         };
         let order = |first, last| Constraint::option(Rule::Together { first, last }, "");
+        let tied = Constraint {
+            origin: Origin::Weight(weight),
+            ..order(1, 6)
+        };
         let all = [
-            Constraint::tie(1, 6, weight),
+            tied,
             order(1, 2),
             order(1, 3),
             Constraint::option(Rule::CutBefore { position: 8 }, ""),

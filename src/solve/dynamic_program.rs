@@ -30,13 +30,13 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     for objective in checked.order() {
         if objective.is_bottleneck() {
             let objectives = [&*sums, &[objective]].concat();
-            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
+            let (best, _) = best(&StagePass::new(checked, &objectives, &caps).run())?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
         }
     }
-    let (_, stages) = StagePass::new(checked, &sums, &caps).run().best()?;
+    let (_, stages) = best(&StagePass::new(checked, &sums, &caps).run())?;
     Plan::new(stages, checked.layers())
 }
 
@@ -82,30 +82,24 @@ pub(super) struct Rest {
 /// the last stage is on the last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass of the dynamic program: one table of splits or, if stages depend on both
-/// their IPU and the number of stages after them, a table for each total number of stages.
-pub(super) struct PassResult(pub Vec<Rests>);
-
-impl PassResult {
-    /// Returns the best split: its values in the objectives of the pass, and its stages. Of splits
-    /// with equal values, it has the fewest stages. Returns `None` if no split is allowed.
-    pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
-        let (rests, stages, values) = self
-            .0
-            .iter()
-            .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
-            .filter_map(|(rests, stages)| Some((rests, stages, rests[stages][0]?.values)))
-            .min_by_key(|&(_, stages, values)| (values, stages))?;
-        let mut start = 0;
-        let firsts = rests[..=stages].iter().rev().map_while(|rests| {
-            let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
-            Some(CompiledStage {
-                positions: std::mem::replace(&mut start, end)..end,
-                profile,
-            })
-        });
-        Some((values, firsts.collect()))
-    }
+/// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
+/// objectives of the pass, and its stages. Of splits with equal values, it has the fewest stages.
+/// Returns `None` if no split is allowed.
+pub(super) fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
+    let (rests, stages, values) = tables
+        .iter()
+        .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
+        .filter_map(|(rests, stages)| Some((rests, stages, rests[stages][0]?.values)))
+        .min_by_key(|&(_, stages, values)| (values, stages))?;
+    let mut start = 0;
+    let firsts = rests[..=stages].iter().rev().map_while(|rests| {
+        let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
+        Some(CompiledStage {
+            positions: std::mem::replace(&mut start, end)..end,
+            profile,
+        })
+    });
+    Some((values, firsts.collect()))
 }
 
 impl<'a> StagePass<'a> {
@@ -119,18 +113,18 @@ impl<'a> StagePass<'a> {
             objectives,
             caps,
             bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
-            limit: checked.problem.limits.highest(),
+            limit: checked.problem.highest_limit(),
         }
     }
 
     /// Finds the best split from each position to the end. If both the IPU of a stage (by limits or
     /// pins) and the number of stages after it (by costs) matter, there is a table for each total
     /// number of stages. Otherwise, one table has all splits.
-    pub fn run(&self) -> PassResult {
+    pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
         let totals = if is_fixed { 1 } else { most }..=most;
-        PassResult(totals.map(|total| self.rests(total)).collect())
+        totals.map(|total| self.rests(total)).collect()
     }
 
     /// Returns the index of the IPU that runs a stage with `after` stages after it, in a split into
@@ -201,28 +195,18 @@ impl<'a> StagePass<'a> {
         candidates: &[StageCandidate],
         rest: &[Option<Rest>],
     ) -> Option<Rest> {
-        let mut best: Option<Rest> = None;
-        for StageCandidate {
-            stage,
-            peak,
-            values,
-        } in candidates
-        {
-            let CompiledStage { positions, profile } = stage;
-            let Some(rest) = &rest[positions.end] else {
-                continue;
-            };
-            let values = self.combined(values, &rest.values);
-            let is_better = best.is_none_or(|best| values < best.values);
-            if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, positions, *peak)) {
-                best = Some(Rest {
-                    values,
-                    end: positions.end,
-                    profile: *profile,
-                });
-            }
-        }
-        best
+        let split = |own: &StageCandidate| {
+            let CompiledStage { positions, profile } = &own.stage;
+            let rest = rest[positions.end]?;
+            let may_stand = |ipu| self.checked.may_stand(ipu, positions, own.peak);
+            ipu.is_none_or(may_stand).then(|| Rest {
+                values: self.combined(&own.values, &rest.values),
+                end: positions.end,
+                profile: *profile,
+            })
+        };
+        let splits = candidates.iter().filter_map(split);
+        splits.min_by(|one, other| one.values.cmp(&other.values))
     }
 
     /// Combines the values of a stage with the values of the stages after it (`rest`): by the
@@ -264,21 +248,19 @@ impl<'a> StagePass<'a> {
             if !self.checked.obeys_cuts(&(start..end)) {
                 continue;
             }
-            for stage in open.iter().copied().map(compiled) {
+            candidates.extend(open.iter().copied().map(compiled).filter_map(|stage| {
                 let fits = |&peak: &u64| !self.is_over(&stage, after, peak);
-                let Some(peak) = problem.peak(&stage, after).filter(fits) else {
-                    continue;
-                };
+                let peak = problem.peak(&stage, after).filter(fits)?;
                 let mut values = Values::default();
                 for (number, &objective) in values.iter_mut().zip(self.objectives) {
                     *number = self.checked.value(objective, &stage, after, peak);
                 }
-                candidates.push(StageCandidate {
+                Some(StageCandidate {
                     stage,
                     peak,
                     values,
-                });
-            }
+                })
+            }));
         }
         candidates
     }
@@ -302,7 +284,7 @@ mod tests {
 
     fn cuts(costs: &RangeCosts, cut_bytes: &[u64], ipus: usize, limit: u64) -> Option<Vec<usize>> {
         let profile = ProfileCosts::new(costs.clone(), cut_bytes);
-        let problem = Problem::new(&profile, ipus, limit);
+        let problem = Problem::new(&profile, ipus, &limit);
         let plan = solve(&CheckedProblem::new(&problem).unwrap());
         plan.map(|plan| plan.cuts().collect())
     }

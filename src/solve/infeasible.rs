@@ -17,7 +17,7 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
-use super::problem::{Limits, Problem};
+use super::problem::Problem;
 use super::{SolveError, dynamic_program, unproven};
 use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
@@ -43,9 +43,8 @@ pub struct Refusal {
 
 /// The reason why no split is within the limits and obeys the constraints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RefusalReason"))]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, schemars(rename = "RefusalReason"))]
 pub enum Cause {
     /// A single position, or several that constraints or tied weights keep in one stage, is over
     /// every limit by itself, so no number of IPUs helps. The proof that there is no split has only
@@ -115,8 +114,8 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
 /// The errors of [`solve`](super::solve()).
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
     let ipus = match problem.limits {
-        Limits::Same(_) => problem.layers().max(problem.ipus),
-        Limits::ByIpu(_) => problem.ipus,
+        [_] => problem.layers().max(problem.ipus),
+        _ => problem.ipus,
     };
     let goal = Goal::Fewest;
     let solution = unproven(&Problem {
@@ -157,7 +156,7 @@ pub struct Certificate {
 /// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let (limit, layers) = (problem.limits.highest(), problem.layers());
+    let (limit, layers) = (problem.highest_limit(), problem.layers());
     let cuts = cuts_before(problem.constraints, layers);
     let mut certificate = Certificate {
         limit,

@@ -21,7 +21,7 @@ use good_lp::{
 };
 use std::collections::BTreeMap;
 
-use super::dynamic_program::{Rests, StagePass, Values};
+use super::dynamic_program::{Rests, StagePass, Values, best};
 use super::plan::Plan;
 use super::problem::CompiledStage;
 
@@ -52,9 +52,9 @@ struct Edge {
 /// the dynamic program or gives no proof, returns an error as text for the user.
 pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
-    let best = found.best().map(|(values, _)| values);
+    let best = best(&found).map(|(values, _)| values);
     let mut edges = Vec::new();
-    for rests in &found.0 {
+    for rests in &found {
         add_edges(pass, rests, best, &mut edges)?;
     }
     let path = cheapest_path(&edges)?;
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn rests_that_are_not_the_best_contradict_the_integer_program() {
         let profile = ProfileCosts::new(additive(&[3, 1, 4], 5), &[7, 5]);
-        let checked = CheckedProblem::new(&Problem::new(&profile, 3, 5)).unwrap();
+        let checked = CheckedProblem::new(&Problem::new(&profile, 3, &5)).unwrap();
         let pass = StagePass::new(&checked, &[Objective::CutBytes], &[]);
         let found = pass.run();
-        let right = found.0[0].clone();
+        let right = found[0].clone();
         let add = |rests: &Rests| {
-            let best = found.best().map(|(values, _)| values);
+            let best = best(&found).map(|(values, _)| values);
             add_edges(&pass, rests, best, &mut Vec::new())
         };
         assert_eq!(add(&right), Ok(()));

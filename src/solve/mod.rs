@@ -3,7 +3,7 @@
 //! [`Problem`] is the input: for every range of consecutive positions of the layer order, the bytes
 //! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut between
 //! two positions sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
-//! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
+//! ([`Problem::limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
 //! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!
@@ -46,7 +46,7 @@ pub use greedy::{Greedy, greedy};
 pub use infeasible::{Cause, Certificate, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
 pub use plan::{ObjectiveProof, Plan, Score, Solution, broken};
-pub use problem::{CompiledStage, Limits, Problem, ProfileCosts, SolveError};
+pub use problem::{CompiledStage, Problem, ProfileCosts, SolveError};
 
 use checked_problem::CheckedProblem;
 use dynamic_program::StagePass;
@@ -62,7 +62,7 @@ use fastest::{MAX_TRIES, fastest};
 /// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a program gives no
 /// proof or contradicts the other program.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    best(problem, prove)
+    best(problem, true)
 }
 
 /// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
@@ -73,22 +73,18 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// If the problem contradicts itself, its constraints contradict each other, or costs are too large
 /// for exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    best(problem, |_, _| Ok(Vec::new()))
+    best(problem, false)
 }
 
-/// Finds the best split by the goal of `problem` with the dynamic program. `proofs_of` gets this
-/// split, and proves with the integer program that it is the best. To save time, `proofs_of` may
-/// also return no proofs.
-fn best(
-    problem: &Problem<'_>,
-    proofs_of: impl FnOnce(
-        &CheckedProblem<'_>,
-        Option<&Solution>,
-    ) -> Result<Vec<ObjectiveProof>, SolveError>,
-) -> Result<Option<Solution>, SolveError> {
+/// Finds the best split by the goal of `problem` with the dynamic program. If `is_proven`, proves
+/// with the integer program that this split is the best.
+fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let found = by_order(&checked)?;
-    let mut proofs = proofs_of(&checked, found.as_ref())?;
+    let mut proofs = Vec::new();
+    if is_proven {
+        proofs = prove(&checked, found.as_ref())?;
+    }
     let Some(mut found) = found else {
         return Ok(None);
     };
@@ -128,7 +124,7 @@ fn prove(
             sums.push(objective);
             continue;
         }
-        let Some(value) = value_of(found, objective) else {
+        let Some(value) = found.and_then(|found| found.score.value(objective)) else {
             continue;
         };
         if !sums.is_empty() {
@@ -146,11 +142,6 @@ fn prove(
     }
     let other = by_integer_program(checked, &sums, &caps)?;
     agree(&order, other.as_ref(), found)
-}
-
-/// Returns the value of the split `found` in `objective`; `None` without a split or cycle counts.
-fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
-    found?.score.value(objective)
 }
 
 /// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
@@ -187,7 +178,7 @@ fn agree(
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
     let mut proofs = Vec::new();
     for &objective in objectives {
-        let values = [integer, dynamic].map(|found| value_of(found, objective));
+        let values = [integer, dynamic].map(|found| found?.score.value(objective));
         if values[0] != values[1] {
             let [integer, dynamic] = values.map(|value| match value {
                 Some(value) => value.to_string(),

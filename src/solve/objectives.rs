@@ -63,20 +63,9 @@ impl Goal {
         }
     }
 
-    /// Returns the default goal: the shortest step or, if the profile has no cycle counts, the
-    /// fewest IPUs.
-    pub fn usual(has_cycles: bool) -> Self {
-        if has_cycles { Self::Time } else { Self::Fewest }
-    }
-
     /// Returns whether the goal compares times or cycles, which a profile may lack.
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
-    }
-
-    /// Returns the objective that is compared first.
-    pub fn main(self) -> Objective {
-        self.order()[0]
     }
 }
 

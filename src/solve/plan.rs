@@ -148,7 +148,8 @@ impl Score {
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
-                .by_rate(&theirs)
+                .rate(1)
+                .compare(theirs.rate(1))
                 .then(self.stages.cmp(&other.stages))
                 .then(self.peak.cmp(&other.peak)),
             _ => self.rank(goal).cmp(&other.rank(goal)),
@@ -177,10 +178,10 @@ pub struct Solution {
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
-    /// Whether the search for the shortest step ruled out that another split is faster than `plan`;
-    /// `None` if the goal is not the shortest step, or if the profile has no cycle counts. With
-    /// this goal, `proofs` only proves the fewest cycles of the slowest stage of any split.
-    pub is_shortest: Option<bool>,
+    /// False if the goal is the shortest step and the search for it did not rule out that another
+    /// split is faster than `plan`. With this goal, `proofs` only proves the fewest cycles of the
+    /// slowest stage of any split.
+    pub is_shortest: bool,
 }
 
 impl Solution {
@@ -191,7 +192,7 @@ impl Solution {
             plan,
             score,
             proofs: Vec::new(),
-            is_shortest: None,
+            is_shortest: true,
         }
     }
 }
@@ -261,7 +262,7 @@ mod tests {
     fn scores_count_the_cut_at_the_end_of_each_stage_but_the_last() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
         let mut profile = ProfileCosts::new(costs, &[10, u64::MAX]);
-        let problem = Problem::new(&profile, 3, 9);
+        let problem = Problem::new(&profile, 3, &9);
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let mut expected = Score {
             peak: 4,
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(plan.cuts().collect::<Vec<_>>(), [1, 2]);
         let times = crate::time::tests::forward_times(&[u64::MAX, 5, 7]);
         profile.times = Some(times.clone().into());
-        let problem = Problem::new(&profile, 3, 9);
+        let problem = Problem::new(&profile, 3, &9);
         expected.slowest_cycles = Some(u128::from(u64::MAX));
         expected.step = times.step_alone(plan.stages());
         assert_eq!(Score::of(&problem, &plan), Some(expected));
@@ -306,7 +307,7 @@ mod tests {
         let profile = ProfileCosts::new(costs, &[0, 0]);
         let problem = Problem {
             constraints: &constraints,
-            ..Problem::new(&profile, 2, 0)
+            ..Problem::new(&profile, 2, &0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let expected = vec![constraints[1].clone()];

@@ -12,15 +12,6 @@ use crate::memory::RangeCosts;
 use crate::message::{OVER_BOUND, REPORT_THIS};
 use crate::time::{StageTimes, StepTime};
 
-/// The maximum number of bytes that a stage may take on each tile of its IPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limits<'a> {
-    /// All IPUs have the memory limit in this field, in bytes on each tile.
-    Same(u64),
-    /// Each IPU, from IPU 0, has a memory limit of its own, in bytes on each tile.
-    ByIpu(&'a [u64]),
-}
-
 /// A problem of splitting a model into pipeline stages.
 ///
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
@@ -31,8 +22,9 @@ pub struct Problem<'a> {
     pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
-    /// The bytes that a stage may take on each tile of its IPU.
-    pub limits: Limits<'a>,
+    /// The bytes that a stage may take on each tile of its IPU: one number for all IPUs, or one for
+    /// each IPU, from IPU 0.
+    pub limits: &'a [u64],
     /// Conditions on a split besides the memory limits, such as layers that must be in one stage.
     pub constraints: &'a [Constraint],
     /// The objective by which splits are compared first; it determines the order of all other
@@ -74,60 +66,29 @@ impl From<Range<usize>> for CompiledStage {
     }
 }
 
-impl<'a> Limits<'a> {
-    /// Makes the limits from `bytes`: a single number applies to all IPUs, otherwise there is one
-    /// for each IPU, from IPU 0.
-    pub fn new(bytes: &'a [u64]) -> Self {
-        match bytes {
-            [same] => Self::Same(*same),
-            _ => Self::ByIpu(bytes),
-        }
-    }
-
-    /// Returns only the limits of the first `ipus` IPUs, or all limits if there are fewer than
-    /// `ipus`.
-    pub fn first(self, ipus: usize) -> Self {
-        match self {
-            Self::Same(_) => self,
-            Self::ByIpu(bytes) => Self::ByIpu(&bytes[..ipus.min(bytes.len())]),
-        }
-    }
-
-    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU
-    /// has a separate limit and there is no such IPU.
-    pub fn of(self, ipu: usize) -> Option<u64> {
-        match self {
-            Self::Same(bytes) => Some(bytes),
-            Self::ByIpu(bytes) => bytes.get(ipu).copied(),
-        }
-    }
-
-    /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
-    pub fn highest(self) -> u64 {
-        match self {
-            Self::Same(bytes) => bytes,
-            Self::ByIpu(bytes) => bytes.iter().copied().max().unwrap_or(0),
-        }
-    }
-
-    /// Returns the memory limit of each IPU; `None` if one limit applies to all IPUs.
-    pub fn by_ipu(self) -> Option<&'a [u64]> {
-        match self {
-            Self::Same(_) => None,
-            Self::ByIpu(bytes) => Some(bytes),
-        }
-    }
-}
-
 impl<'a> Problem<'a> {
     /// Returns this problem without memory limits, with the lowest peak as the goal. Still, only
     /// ranges with an entry in the costs can be stages.
     pub fn at_any_limit(self) -> Self {
         Self {
-            limits: Limits::Same(u64::MAX),
+            limits: &[u64::MAX],
             goal: Goal::Peak,
             ..self
         }
+    }
+
+    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU has
+    /// a separate limit and there is no such IPU.
+    pub fn limit_of(&self, ipu: usize) -> Option<u64> {
+        match self.limits {
+            [same] => Some(*same),
+            limits => limits.get(ipu).copied(),
+        }
+    }
+
+    /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
+    pub fn highest_limit(&self) -> u64 {
+        self.limits.iter().copied().max().unwrap_or(0)
     }
 
     pub(super) fn layers(&self) -> usize {
@@ -202,10 +163,8 @@ impl<'a> Problem<'a> {
     /// takes its costs; 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
-        let last = stage.positions.end.checked_sub(1);
-        last.and_then(|last| cut_bytes.get(last))
-            .copied()
-            .unwrap_or(0)
+        let last = stage.positions.end - 1;
+        cut_bytes.get(last).copied().unwrap_or(0)
     }
 
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;
@@ -220,8 +179,8 @@ impl<'a> Problem<'a> {
     /// Returns the cycles of `stage` for one micro-batch, including recomputation, if `after`
     /// stages follow it; `None` without cycle counts.
     pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
-        self.times_in(stage.profile)?
-            .cycles(&stage.positions, after)
+        let times = self.times_in(stage.profile)?;
+        Some(times.stage(&stage.positions, after)?.of_micro_batch())
     }
 
     /// Returns the time of a pipeline step of `plan`; `None` if the profile of any stage has no
@@ -267,13 +226,12 @@ impl<'a> Problem<'a> {
             let of_times = self.times_in(profile).map(StageTimes::positions);
             [self.costs_in(profile).layers(), of_times.unwrap_or(layers)]
         });
-        let limits = self.limits.by_ipu().map_or(ipus, <[u64]>::len);
         let problem = if let Some(cuts) = cuts.find(|&cuts| cuts != expected) {
             format!("{cuts} boundaries have bytes over a cut, but the layer order has {expected}")
         } else if let Some(other) = positions.into_iter().find(|&other| other != layers) {
             format!("{other} layers have cycles, but the layer order has {layers}")
-        } else if limits != ipus {
-            format!("{limits} limits for {ipus} IPUs")
+        } else if ![1, ipus].contains(&self.limits.len()) {
+            format!("{} limits for {ipus} IPUs", self.limits.len())
         } else if !self.has_cycles() && self.goal.needs_cycles() {
             return Err(SolveError::NoCycles);
         } else {
@@ -298,7 +256,8 @@ impl<'a> Problem<'a> {
     }
 
     /// Checks that no range of positions takes fewer bytes (by its lower bound) than the same range
-    /// without its first or last position, which would be impossible for the memory of a stage.
+    /// without its first or last position, which would be impossible (docs/model.md, "The memory of
+    /// a stage").
     fn check_monotone(&self) -> Result<(), SolveError> {
         let ranges = self
             .all_ranges()
@@ -307,30 +266,18 @@ impl<'a> Problem<'a> {
             for inner in [range.start..range.end - 1, range.start + 1..range.end] {
                 let least = costs.least(inner.clone());
                 if least.is_none_or(|least| least > peak) {
-                    return Err(not_monotone(range, peak, inner, least));
+                    let inner_bytes = least.map_or("are over the limit".to_owned(), |least| {
+                        format!("need {least}")
+                    });
+                    return Err(SolveError::Internal(format!(
+                        "the layers at positions {range:?} need {peak} bytes, but those at \
+                         {inner:?} inside them {inner_bytes}"
+                    )));
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Makes the error that `range` takes `peak` bytes, fewer than the range `inner` inside it, which
-/// is impossible (docs/model.md, "The memory of a stage"). `inner_peak` is `None` if `inner` is
-/// over the limit.
-fn not_monotone(
-    range: Range<usize>,
-    peak: u64,
-    inner: Range<usize>,
-    inner_peak: Option<u64>,
-) -> SolveError {
-    let inner_peak = inner_peak.map_or("are over the limit".to_owned(), |peak| {
-        format!("need {peak}")
-    });
-    SolveError::Internal(format!(
-        "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
-         {inner_peak}"
-    ))
 }
 
 /// The reason why [`solve`](super::solve) neither finds a split nor proves that there is no split.
@@ -370,7 +317,7 @@ mod tests {
 
     fn check(peaks: Vec<Vec<u64>>, cut_bytes: &[u64]) -> Result<(), SolveError> {
         let profile = ProfileCosts::new(RangeCosts::new(peaks), cut_bytes);
-        Problem::new(&profile, 2, u64::MAX).check()
+        Problem::new(&profile, 2, &u64::MAX).check()
     }
 
     #[test]
@@ -381,7 +328,7 @@ mod tests {
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let profile = ProfileCosts::new(costs, &[0]);
-        let problem = Problem::new(&profile, 3, 5);
+        let problem = Problem::new(&profile, 3, &5);
         let timed = |cycles: &[u64]| ProfileCosts {
             times: Some(crate::time::tests::forward_times(cycles).into()),
             ..profile.clone()
@@ -392,7 +339,7 @@ mod tests {
             ..problem
         };
         assert!(is_internal(checked.check(), "3 layers have cycles"));
-        let limits = Limits::ByIpu(&[1, 2]);
+        let limits = &[1, 2];
         let checked = Problem { limits, ..problem }.check();
         assert!(is_internal(checked, "2 limits for 3 IPUs"));
         let goal = Goal::Cycles;
@@ -412,7 +359,7 @@ mod tests {
         let profile = ProfileCosts::new(RangeCosts::new(vec![vec![1, 2], vec![1]]), &[0]);
         let check = |rule| {
             let constraints = [Constraint::option(rule, "--constraint")];
-            let problem = Problem::new(&profile, 2, 5);
+            let problem = Problem::new(&profile, 2, &5);
             let constraints = &constraints;
             Problem {
                 constraints,
@@ -444,12 +391,18 @@ mod tests {
 
     #[test]
     fn a_range_cheaper_than_its_part_is_refused() {
-        let shorter = check(vec![vec![5, 4], vec![1]], &[0]).unwrap_err();
-        assert_eq!(shorter, not_monotone(0..2, 4, 0..1, Some(5)));
-        let later = check(vec![vec![1, 4], vec![7]], &[0]).unwrap_err();
-        assert_eq!(later, not_monotone(0..2, 4, 1..2, Some(7)));
-        let missing = check(vec![vec![1, 4], vec![]], &[0]).unwrap_err();
-        assert_eq!(missing, not_monotone(0..2, 4, 1..2, None));
+        for (peaks, inside) in [
+            (vec![vec![5, 4], vec![1]], "0..1 inside them need 5"),
+            (vec![vec![1, 4], vec![7]], "1..2 inside them need 7"),
+            (
+                vec![vec![1, 4], vec![]],
+                "1..2 inside them are over the limit",
+            ),
+        ] {
+            let text = "the layers at positions 0..2 need 4 bytes, but those at";
+            let error = SolveError::Internal(format!("{text} {inside}"));
+            assert_eq!(check(peaks, &[0]), Err(error));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Constraint, Goal, Limits, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
+use super::{Constraint, Goal, Origin, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
 /// Makes a table of the bytes of ranges of positions, which are the sums of the bytes of their
@@ -27,11 +27,11 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
 impl<'a> Problem<'a> {
     /// Makes a problem with the goal of the lowest peak on at most `ipus` IPUs with at most `limit`
     /// bytes on each tile.
-    pub fn new(profile: &'a ProfileCosts, ipus: usize, limit: u64) -> Self {
+    pub fn new(profile: &'a ProfileCosts, ipus: usize, limit: &'a u64) -> Self {
         Self {
             by_profile: std::slice::from_ref(profile),
             ipus,
-            limits: Limits::Same(limit),
+            limits: std::slice::from_ref(limit),
             constraints: &[],
             goal: Goal::Peak,
         }
@@ -76,10 +76,9 @@ impl Case {
         Problem {
             by_profile: std::slice::from_ref(&self.profile),
             ipus: self.ipus,
-            limits: if self.limit_by_ipu {
-                Limits::ByIpu(&self.limits)
-            } else {
-                Limits::Same(self.limits[0])
+            limits: match self.limit_by_ipu {
+                true => &self.limits,
+                false => &self.limits[..1],
             },
             constraints: &self.constraints,
             goal: self.goal,
@@ -339,7 +338,11 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
             users: [first, second].map(|user| user.to_string()).to_vec(),
             ways_out: vec![format!("--untie w{bytes}")],
         };
-        Constraint::tie(first.min(second), first.max(second), weight)
+        let (first, last) = (first.min(second), first.max(second));
+        Constraint {
+            rule: Rule::Together { first, last },
+            origin: Origin::Weight(weight),
+        }
     })
 }
 

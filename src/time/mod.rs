@@ -40,8 +40,6 @@ pub struct StepOptions {
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
-    /// Number of replicas of the model that run side by side, each on IPUs of its own.
-    pub replicas: u64,
     /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
     pub streaming_bandwidth: Option<u64>,
@@ -54,7 +52,6 @@ impl Default for StepOptions {
             counted_batch: None,
             link_bandwidth: 29_000_000_000,
             micro_batch: None,
-            replicas: 1,
             streaming_bandwidth: None,
         }
     }
@@ -97,7 +94,7 @@ pub struct StageTimes {
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
-    clock_hertz: Option<u64>,
+    pub clock_hertz: Option<u64>,
     /// One entry per cut (split point): the bytes that the cut sends between IPUs for one
     /// micro-batch, first in the forward pass, then in the backward pass. The first cut is before
     /// position 1. If Out is on the first IPU, an additional last entry is for the cut between the
@@ -258,11 +255,6 @@ impl StageTimes {
         }
     }
 
-    /// Returns the clock frequency of a tile in Hz; `None` if the profile does not record it.
-    pub fn clock_hertz(&self) -> Option<u64> {
-        self.clock_hertz
-    }
-
     /// Returns the set of passes that every stage runs for each micro-batch, as an index into
     /// [`Passes::by_set`].
     pub(crate) fn all_passes(&self) -> usize {
@@ -346,13 +338,6 @@ impl StageTimes {
             },
             update: update.saturating_add(self.streaming_cycles(self.streamed_by(range))),
         })
-    }
-
-    /// Computes the cycles of the stage of positions `range` for one micro-batch, including
-    /// recomputation. The stage has `after` stages after it in the split. Returns `None` if
-    /// positions do not exist.
-    pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
-        self.stage(range, after).map(Passes::of_micro_batch)
     }
 
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {

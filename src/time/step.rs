@@ -80,11 +80,6 @@ impl StepTime {
             micro_batches: self.micro_batches.saturating_mul(replicas as u64),
         }
     }
-
-    /// Compares two steps by cycles per micro-batch: `Less` if `self` takes fewer than `other`.
-    pub fn by_rate(&self, other: &Self) -> Ordering {
-        self.rate(1).compare(other.rate(1))
-    }
 }
 
 /// The cycles of a step divided by its number of micro-batches, as an exact fraction, to compare

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct TileFlows<const N: usize> {
     pub bytes: Vec<FlowBytes<N>>,
     /// The flows (tensors that the same layers use) that have bytes on any of the tiles, as indices
@@ -121,15 +121,6 @@ impl Flows {
         })
     }
 
-    /// Determines what `stage` does with the tensors of each flow (tensors that the same layers
-    /// use). Returns `None` if the number of stages after `stage` is not given: then the computed
-    /// bytes are a lower bound for any number of later stages, which leaves out the tensors of
-    /// flows.
-    pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageRoles> {
-        stage.after?;
-        Some(self.stage_roles(self.places_of(&stage.positions)))
-    }
-
     /// Returns the places that a stage with the positions `positions` runs as one pipeline stage.
     /// Both are ranges of numbers of In, layers and Out (end exclusive). They differ only if Out
     /// (the operations after the last layer) is on the first IPU. As a position, Out is then the
@@ -154,7 +145,7 @@ impl Flows {
 
     /// Determines what a pipeline stage that runs `places` (the numbers of In, layers or Out; end
     /// exclusive) does with the tensors of each flow (tensors that the same layers use).
-    pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
+    pub fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         StageRoles {
             by_flow: self
                 .list

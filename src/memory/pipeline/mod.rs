@@ -18,7 +18,7 @@ pub use settings::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, 
 
 pub(super) use additions::{PHASES, StageRoles, TileFlows};
 pub(super) use flows::Flows;
-pub(super) use ranges::{Patterns, RangeAdditions};
+pub(super) use ranges::{FlowStretch, RangeAdditions};
 
 use std::ops::Range;
 

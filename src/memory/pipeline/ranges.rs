@@ -2,7 +2,7 @@
 //! after the range.
 //!
 //! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
-//! use) does not depend on the tile. So [`Patterns`] lists once, for all tiles, which ranges of
+//! use) does not depend on the tile. So [`Flows::stretches`] lists once, for all tiles, which ranges of
 //! layers do so. The bytes of the flows are then summed tile by tile, while ranges grow layer by
 //! layer from each first layer, as in `memory::ranges`.
 
@@ -51,17 +51,17 @@ pub(crate) struct RangeAdditions<const N: usize> {
 
 impl<const N: usize> RangeAdditions<N> {
     /// Loads the bytes of flows (tensors with the same users) and of accumulators on some tiles.
-    /// `patterns` has, for each flow, the ranges of layers that stash, receive or send its tensors.
+    /// `stretches` has, for each flow, the ranges of layers that stash, receive or send its tensors.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
     pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
-        patterns: &Patterns<'_>,
+        (flows, stretches): (&Flows, &[Vec<FlowStretch>]),
         tiles: &TileFlows<N>,
     ) -> Result<(), TooManyPlaces> {
-        let (positions, flows) = (memory.layers(), patterns.flows);
+        let positions = memory.layers();
         self.accumulators.restart(positions);
         self.events.restart(positions);
         self.changes.clear();
@@ -69,7 +69,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.kept.clear();
         self.kept.resize(flows.places as usize, ByLane::default());
         for &flow in &tiles.met {
-            for stretch in &patterns.of_flow[flow as usize] {
+            for stretch in &stretches[flow as usize] {
                 self.enter(stretch, flow);
             }
             let kept = &flows.list[flow as usize];
@@ -165,32 +165,22 @@ impl<const N: usize> RangeAdditions<N> {
 /// Ranges of positions (In, layers, Out) whose stages all add the bytes of one flow (tensors with
 /// the same users) to one [`Quantity`](super::flows::Quantity), such as the stash. These are all
 /// ranges whose first position is in `starts` and whose last position is in `lasts`.
-pub(super) struct FlowStretch {
+pub(crate) struct FlowStretch {
     pub quantity: usize,
     pub starts: Range<u32>,
     pub lasts: Range<u32>,
 }
 
-/// Which stages stash, receive, send or forward the tensors of each flow (tensors with the same
-/// users). This is the same on all tiles, so it is computed once.
-pub(crate) struct Patterns<'a> {
-    pub flows: &'a Flows,
-    /// One list per flow (tensors with the same users): the ranges of positions (In, layers, Out)
-    /// that stash, receive, send or forward the tensors of the flow when they run as a stage. Each
-    /// item of a list has ranges that do one of these things, such as stashing.
-    pub(super) of_flow: Vec<Vec<FlowStretch>>,
-}
-
-impl<'a> Patterns<'a> {
-    pub fn new(flows: &'a Flows, positions: u32) -> Self {
-        Self {
-            flows,
-            of_flow: flows
-                .list
-                .iter()
-                .map(|flow| stretches(flows, flow, positions))
-                .collect(),
-        }
+impl Flows {
+    /// Returns one list per flow (tensors with the same users): the ranges of positions (In,
+    /// layers, Out) that stash, receive, send or forward the tensors of the flow when they run as a
+    /// stage. Each item of a list has ranges that do one of these things, such as stashing. The
+    /// lists are the same on all tiles. `positions` is the number of positions.
+    pub fn stretches(&self, positions: u32) -> Vec<Vec<FlowStretch>> {
+        self.list
+            .iter()
+            .map(|flow| stretches(self, flow, positions))
+            .collect()
     }
 }
 

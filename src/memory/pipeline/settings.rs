@@ -263,7 +263,8 @@ pub struct PipelineOptions {
     /// The place of optimizer state between two updates; if `None`, the first of
     /// [`PipelineOptions::states`] in which the model fits.
     pub state: Option<StatePlace>,
-    /// The number of replicas of the model among which optimizer state may be shared.
+    /// The number of replicas of the model that run side by side, each on IPUs of its own.
+    /// Optimizer state may be shared among them.
     pub replicas: u64,
 }
 

@@ -187,7 +187,7 @@ proptest! {
         let mut flows = Flows::made(vec![flow.clone()], pipeline, 9, out_is_first);
         flows.windows = flows::PassWindows::made(go_back).into();
         let positions = 9 - u32::from(out_is_first);
-        let patterns = Patterns::new(&flows, positions);
+        let stretches = flows.stretches(positions);
         for range in ranges(positions as usize) {
             let (start, end) = (range.start as u32, range.end as u32);
             let role = flow.role_of(&flows.places_of(&range), &flows);
@@ -197,7 +197,7 @@ proptest! {
                         && stretch.starts.contains(&start)
                         && stretch.lasts.contains(&(end - 1))
                 };
-                let found = patterns.of_flow[0].iter().filter(is_met).count();
+                let found = stretches[0].iter().filter(is_met).count();
                 prop_assert_eq!(found, usize::from(counts), "{:?} {:?}", range, quantity);
             }
         }
@@ -238,9 +238,9 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         })
         .collect();
     let stages = PlacedStage::of_split(&stages);
-    let stash = |stage| {
-        let roles = flows.in_stage(&stage);
-        let [[first, ..]] = flows.additions(&memory, (&stage, roles.as_ref()), &tile);
+    let stash = |stage: PlacedStage| {
+        let roles = flows.stage_roles(flows.places_of(&stage.positions));
+        let [[first, ..]] = flows.additions(&memory, (&stage, Some(&roles)), &tile);
         first.stash
     };
     stages.into_iter().map(stash).collect()

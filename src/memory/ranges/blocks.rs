@@ -97,7 +97,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// bytes.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
-        let bytes = bytes.map(B::change);
+        let bytes = bytes.map(|bytes| B::at_most(bytes.into()));
         let of_layer = layer * self.blocks;
         lanes::add(self.change_at(of_layer, from), &bytes);
         lanes::subtract(self.change_at(of_layer, to), &bytes);

@@ -33,7 +33,6 @@ use super::lanes::{Bytes, LANES};
 use super::update::{TileUpdates, UpdatePhase};
 use super::uses;
 use super::{MemoryModel, RangeCosts};
-use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::Progress;
 use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileScratch};
@@ -57,16 +56,6 @@ impl MemoryModel<'_> {
             .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
-    /// Returns the maximum number of stages for which the bytes of ranges are computed. Without a
-    /// pipeline there is no maximum; in a pipeline it depends on the number of layers, so that the
-    /// table of bytes does not become too large.
-    pub fn most_stages(&self) -> usize {
-        match &self.flows {
-            None => usize::MAX,
-            Some(_) => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
-        }
-    }
-
     /// Computes the table of [`MemoryModel::range_costs`] for several pipelines of one model, each
     /// with a limit in bytes on each tile, in one pass over the tiles. Splits have at most `stages`
     /// stages. If `tiles` is not `None`, only these tiles are examined, so the true bytes of a
@@ -81,7 +70,7 @@ impl MemoryModel<'_> {
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let ranges = pipelines
             .iter()
-            .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
+            .map(|&pipeline| PipelineRanges::new(pipeline, stages, None))
             .collect();
         Self::costs_on(tiles, ranges, (progress, "computing ranges of layers"))
     }
@@ -97,8 +86,7 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let is_wanted = |start| starts.contains(&start);
-        let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
+        let ranges = PipelineRanges::new((self, u64::MAX), stages, Some(starts));
         Self::costs_on(None, vec![ranges], (progress, "computing other splits"))
             .map(|mut costs| costs.pop().unwrap_or_default())
     }
@@ -351,8 +339,9 @@ impl RangePass<'_> {
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
         for (pipeline, own) in self.pipelines.iter().zip(pipelines) {
-            if let Some(patterns) = &pipeline.patterns {
-                own.additions.load(pipeline.model, patterns, flows)?;
+            if let Some(own_flows) = &pipeline.model.flows {
+                let stretches = (own_flows, &*pipeline.stretches);
+                own.additions.load(pipeline.model, stretches, flows)?;
             }
         }
         Ok(())

@@ -3,14 +3,16 @@
 
 use super::blocks::Blocks;
 use super::variables::EnteringVariables;
+use crate::limits;
 use crate::memory::code::{TileOverhead, by_lane};
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane, Bytes, plus};
-use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
+use crate::memory::pipeline::{FlowStretch, Flows, PHASES, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 use crate::memory::{MemoryModel, RangeCosts};
 use std::array::from_fn;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -37,16 +39,16 @@ pub(super) struct PipelineRanges<'a> {
     /// lower bound is within the limit on all tiles examined so far. Longer ranges are skipped on
     /// all further tiles. So the end may fall from tile to tile, but never rises.
     ends: Vec<AtomicUsize>,
+    /// The maximum number of stages of a split; 0 without a pipeline. For each range of layers, the
+    /// lower bound on its bytes is computed and, in a pipeline, its bytes with 0, 1, ... stages
+    /// after it.
     stages: usize,
     /// The weight update of the pipeline, as an index into the list of distinct updates of all
     /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
     pub update: Option<usize>,
     /// For each flow (tensors with the same users), the ranges of layers that stash, receive, send
-    /// or forward its tensors when they run as a stage. `None` without a pipeline.
-    pub patterns: Option<Patterns<'a>>,
-    /// The number of peaks that are computed for each range of layers: the first is the lower bound
-    /// on its bytes; in a pipeline, the others are its bytes with 0, 1, ... stages after it.
-    columns: usize,
+    /// or forward its tensors when they run as a stage. Empty without a pipeline.
+    pub stretches: Vec<Vec<FlowStretch>>,
     /// The highest bytes of each range of layers on any tile that has been examined. An entry has
     /// the peaks of [`AT_ONCE`] ranges with the same start and neighbouring last positions, and is
     /// allocated when one of these ranges is first needed. Entries are ordered by start, then by
@@ -76,26 +78,28 @@ pub(super) struct PipelineScratch<const N: usize> {
 
 impl<'a> PipelineRanges<'a> {
     /// Prepares the ranges of layers of one pipeline, for splits of at most `stages` stages. Only
-    /// ranges from the starts for which `is_wanted` is true are included. `limit` is the limit in
+    /// ranges from one of `starts` are included, or all if it is `None`. `limit` is the limit in
     /// bytes on each tile.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
-        is_wanted: &dyn Fn(usize) -> bool,
+        starts: Option<&BTreeSet<usize>>,
     ) -> Self {
         let layers = model.layers();
-        let end = |start| AtomicUsize::new(if is_wanted(start) { layers } else { start });
-        let stages = stages.min(layers).min(model.most_stages()).max(1);
+        let is_wanted = |start: &usize| starts.is_none_or(|starts| starts.contains(start));
+        let end = |start| AtomicUsize::new(if is_wanted(&start) { layers } else { start });
         let flows = model.flows.as_ref();
+        // In a pipeline, the maximum number of stages depends on the number of layers, so that the
+        // table of bytes does not become too large.
+        let most = (limits::RANGE_COSTS / layers.pow(2).max(1)).max(2) - 1;
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
             limit,
             ends: (0..layers).map(end).collect(),
-            stages,
+            stages: flows.map_or(0, |_| stages.min(layers).min(most).max(1)),
             update: None,
-            columns: flows.map_or(0, |_| stages) + 1,
-            patterns: flows.map(|flows| Patterns::new(flows, layers as u32)),
+            stretches: flows.map_or(Vec::new(), |flows| flows.stretches(layers as u32)),
             peaks: (0..parts).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -113,9 +117,9 @@ impl<'a> PipelineRanges<'a> {
 
     fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
         let part = start * self.model.layers().div_ceil(AT_ONCE) + last / AT_ONCE;
-        let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
-        &self.peaks[part].get_or_init(|| zeros().collect())[last % AT_ONCE * self.columns..]
-            [..self.columns]
+        let columns = self.stages + 1;
+        let zeros = || (0..AT_ONCE * columns).map(|_| AtomicU64::new(0));
+        &self.peaks[part].get_or_init(|| zeros().collect())[last % AT_ONCE * columns..][..columns]
     }
 
     /// Returns how many numbers of later stages (0, 1, ...) are possible for a range of positions
@@ -133,9 +137,6 @@ impl<'a> PipelineRanges<'a> {
                 .map(|last| self.peaks(start, last)[0].load(Relaxed))
                 .collect()
         });
-        if self.patterns.is_none() {
-            return RangeCosts::new(least.collect());
-        }
         RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
             if after < self.depths(range.end) {
                 self.peaks(range.start, range.end - 1)[after + 1].load(Relaxed)
@@ -158,7 +159,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// (tensors with the same users) on the tiles that are examined.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
-        if self.ranges.patterns.is_some() {
+        if self.ranges.stages > 0 {
             self.scratch.additions.begin(start, tiles);
         }
     }
@@ -183,7 +184,7 @@ impl<const N: usize> InPipeline<'_, N> {
         *scratch.least = ranges
             .update
             .map_or([0; N], |update| updates[update].always(tiles));
-        if let Some(Patterns { flows, .. }) = &ranges.patterns {
+        if let Some(flows) = &ranges.model.flows {
             let additions = &mut scratch.additions;
             additions.add(flows, range);
             scratch.phases = additions.beside(flows, range).map(ByLane);

@@ -20,6 +20,7 @@ use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// The memory that one pipeline stage takes on each tile.
@@ -64,33 +65,25 @@ pub struct UpdateOnTile {
 }
 
 impl StageMemory {
-    /// Returns the highest bytes of the stage on the tile with the index `tile`; 0 if there is no
-    /// such tile.
-    pub fn tile_bytes(&self, tile: usize) -> u64 {
-        self.tiles.get(tile).map_or(0, Parts::total)
-    }
-
     /// Returns the index of the tile on which the stage takes the most bytes: the first such tile
     /// if there are several, and 0 if there are no tiles.
-    pub fn max_tile(&self) -> usize {
-        self.tiles
-            .iter()
-            .enumerate()
-            .rev()
-            .max_by_key(|(_, parts)| parts.total())
+    pub fn max_tile(&self) -> u32 {
+        (0..)
+            .zip(&self.tiles)
+            .min_by_key(|(_, parts)| Reverse(parts.total()))
             .map_or(0, |(tile, _)| tile)
     }
 
     /// Returns the bytes of the stage on its fullest tile, which must be at most the memory of a
     /// tile for the stage to fit.
     pub fn max_tile_bytes(&self) -> u64 {
-        self.tile_bytes(self.max_tile())
+        self.tiles.iter().map(Parts::total).max().unwrap_or(0)
     }
 
     /// Returns the first liveness step at which the stage takes the most bytes on its fullest tile;
     /// `None` if the stage has no steps.
     pub fn peak_step(&self) -> Option<u32> {
-        self.peak_steps.get(self.max_tile()).copied().flatten()
+        *self.peak_steps.get(self.max_tile() as usize)?
     }
 
     /// Returns the bytes of the stage summed over all tiles, broken down by contents such as
@@ -140,7 +133,7 @@ impl MemoryModel<'_> {
     pub(crate) fn fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         self.compute(stages, Wanted::All)
             .iter()
-            .map(|stage| (stage.max_tile() as u32, stage.max_tile_bytes()))
+            .map(|stage| (stage.max_tile(), stage.max_tile_bytes()))
             .collect()
     }
 
@@ -149,7 +142,19 @@ impl MemoryModel<'_> {
     /// ([`StageMemory::late_restores`]). Returns one entry per stage, in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
-        self.add_late_restores(stages, &mut computed);
+        // Stages that stash nothing have nothing to restore. With recomputation, stages compute
+        // activations again instead of restoring them.
+        let has_restores = self.pipeline.recompute == Recompute::None;
+        let (keeping, restoring): (Vec<_>, Vec<_>) = stages
+            .iter()
+            .cloned()
+            .zip(&mut computed)
+            .filter(|(stage, _)| has_restores && self.has_copies(stage))
+            .unzip();
+        let late = self.compute(&keeping, Wanted::LateRestores);
+        for (computed, late) in restoring.into_iter().zip(late) {
+            computed.late_restores = Some(late.max_tile_bytes());
+        }
         computed
     }
 
@@ -189,34 +194,15 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Adds to the memory of each stage its bytes in case it restores stashed activations as late
-    /// as possible ([`StageMemory::late_restores`]). Stages that stash nothing are left out.
-    fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
-        let (keeping, computed): (Vec<_>, Vec<_>) = stages
-            .iter()
-            .zip(computed)
-            .filter(|(stage, _)| self.has_copies(stage))
-            .map(|(stage, computed)| (stage.clone(), computed))
-            .unzip();
-        // With recomputation, stages compute activations again instead of restoring them.
-        if keeping.is_empty() || self.pipeline.recompute != Recompute::None {
-            return;
-        }
-        let late = self.compute(&keeping, Wanted::LateRestores);
-        for (computed, late) in computed.into_iter().zip(late) {
-            computed.late_restores = Some(late.max_tile_bytes());
-        }
-    }
-
     /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, by
     /// [`CodeKind`](crate::profile::CodeKind), which is the index; `None` in the classic memory
     /// model.
-    pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
+    pub fn overhead_code(&self, tile: u32) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
         }
-        let common = self.code_sums(|set| set == EVERYWHERE)[tile];
-        let overhead = &self.overhead[tile];
+        let common = self.code_sums(|set| set == EVERYWHERE)[tile as usize];
+        let overhead = &self.overhead[tile as usize];
         Some(lanes::plus(&overhead.capped(common), &overhead.code))
     }
 

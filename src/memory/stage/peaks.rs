@@ -5,7 +5,7 @@ use crate::memory::lanes::{self, LANES};
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
-use crate::memory::{MemoryModel, Parts, Rules};
+use crate::memory::{MemoryModel, Parts};
 use crate::model::{EVERYWHERE, PlaceSet, ascending, meets};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -46,14 +46,14 @@ pub(super) struct StagesToCompute<'a> {
     starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
-    /// that the same layers use); `None` if the number of stages after it is not given. The list is
-    /// empty without a pipeline.
+    /// that the same layers use). `None` if the number of stages after it is not given: then the
+    /// computed bytes are a lower bound for any number of later stages, which leaves out the
+    /// tensors of flows. The list is empty without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
 /// Variables of one equivalence class and use set, and the condition for stages to have them at
 /// certain liveness steps.
-#[derive(Clone, Copy)]
 struct StageRow {
     of_use: u32,
     /// The stages in which the variables are live: those with at least one position (In, a layer or
@@ -100,9 +100,13 @@ impl<'a> StagesToCompute<'a> {
             roles: memory
                 .flows
                 .iter()
-                .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
+                .flat_map(|flows| {
+                    stages.iter().map(|PlacedStage { positions, after }| {
+                        after.map(|_| flows.stage_roles(flows.places_of(positions)))
+                    })
+                })
                 .collect(),
-            with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
+            with_overhead: wanted != Wanted::Layers,
         }
     }
 
@@ -129,7 +133,6 @@ impl<'a> StagesToCompute<'a> {
 }
 
 /// The highest bytes of one pipeline stage on one tile, in each phase such as the backward pass.
-#[derive(Clone, Copy)]
 pub(super) struct StagePeak {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the highest bytes of the
     /// stage, and the first liveness step with these bytes. They are the bytes of live variables
@@ -284,7 +287,6 @@ impl StagesToCompute<'_> {
         let phases = &self.memory.phases;
         let in_phases = |start: u32| phases.each_ref().map(|phase| start.max(phase.start));
         sums.restart(self.windows.iter().map(|window| in_phases(window.start)));
-        let mut starts = self.starts.iter().peekable();
         for (phase, steps) in phases.iter().enumerate() {
             for step in steps.clone() {
                 let raise = |sums: &mut LiveSums, stage: usize| {
@@ -292,10 +294,8 @@ impl StagesToCompute<'_> {
                         sums.raise_highest(stage, phase, step);
                     }
                 };
-                let mut raises_all = step == steps.start;
-                while starts.next_if(|&&start| start <= step).is_some() {
-                    raises_all = true;
-                }
+                let mut raises_all =
+                    step == steps.start || self.starts.binary_search(&step).is_ok();
                 let [ends, begins] = changes.at(step);
                 for &row in ends {
                     let row = &rows[row as usize];
@@ -333,7 +333,6 @@ struct LiveSums {
 }
 
 /// The highest live bytes of a stage in a phase, such as the backward pass, by lane (tile).
-#[derive(Clone, Copy)]
 struct Highest {
     bytes: [u64; LANES],
     /// The part of the highest live bytes that belongs to variables which every stage has. It is

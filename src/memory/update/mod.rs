@@ -18,11 +18,12 @@ use crate::limits;
 use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
+use std::sync::Arc;
 
 /// The role of each variable in the weight update, such as weight or optimizer state. The weight
 /// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
 /// one after the other, each in an *update*; updates are numbered from 0.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
@@ -42,24 +43,13 @@ pub(crate) struct UpdatePhase {
 
 /// The role that variables have in weight updates, and the updates that use them. All variables
 /// with one equivalence class and one use set (the operations that use them) have the same role.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters (live at the first and the last liveness step) that are
-    /// not live at some steps in between. Such parameters are wholly on the chip during an update.
-    has_holes: bool,
+    /// Whether the variables are parameters that stay on the chip, but are not live at every step
+    /// in the profile. A weight update must count all their bytes.
+    pub fills_holes: bool,
     updates: Box<[u32]>,
-}
-
-impl InUpdate {
-    /// Returns whether the variables are off the chip, or not yet made, during the whole forward
-    /// and backward pass. Such variables take memory only in the weight update.
-    fn is_away(&self) -> bool {
-        matches!(
-            self.role,
-            Some(UpdateRole::State { .. } | UpdateRole::Temporary)
-        )
-    }
 }
 
 impl UpdatePhase {
@@ -93,7 +83,9 @@ impl UpdatePhase {
             left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 role,
-                has_holes: is_parameter && !model.classes.is_always_live(variable.class),
+                fills_holes: is_parameter
+                    && !model.classes.is_always_live(variable.class)
+                    && !role.is_some_and(UpdateRole::is_away),
                 updates,
             });
         }
@@ -117,19 +109,11 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns whether certain variables are parameters that stay on the chip, but are not live at
-    /// every step in the profile. A weight update must count all their bytes. `number` is the index
-    /// of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
-    pub fn fills_holes(&self, number: u32) -> bool {
-        let own = self.of(number);
-        own.has_holes && !own.is_away()
-    }
-
     /// Returns the role in weight updates of the variables with the index `number` in
     /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data. Those that
     /// hold code have an index only in the classic memory model, which has no weight update of its
     /// own.
-    fn of(&self, number: u32) -> &InUpdate {
+    pub fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
 }
@@ -141,9 +125,9 @@ impl MemoryModel<'_> {
     /// The result is always false if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
-        self.update
-            .as_ref()
-            .is_some_and(|update| update.of(number).is_away())
+        let role = |update: &Arc<UpdatePhase>| update.of(number).role;
+        let role = self.update.as_ref().and_then(role);
+        role.is_some_and(UpdateRole::is_away)
     }
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
@@ -172,12 +156,9 @@ impl MemoryModel<'_> {
     /// optimizer state that would be loaded in each weight update if all state were off the chip.
     /// State that several positions use is attributed to the first of them, and state that every
     /// stage has is attributed to position 0.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
-    pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
+    pub fn streamed_state(&self) -> Vec<u64> {
         let mut found = vec![0u64; self.layers()];
-        for (role, variable) in self.updated()? {
+        for (role, variable) in self.updated() {
             if let UpdateRole::State { .. } = role {
                 let first = self.layers_of(variable.set).first();
                 if let Some(sum) = found.get_mut(first.map_or(0, |&place| place as usize)) {
@@ -185,44 +166,42 @@ impl MemoryModel<'_> {
                 }
             }
         }
-        Ok(found)
+        found
     }
 
     /// Returns the bytes, over all tiles, of the gradients that replicas exchange in each training
     /// step: the bytes of the accumulators, or of the updated weights if the profile has no
     /// accumulators.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
-    pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
-        let updated = self.updated()?;
+    pub fn gradient_bytes(&self) -> u64 {
+        let updated = self.updated();
         let bytes = |wanted: UpdateRole| {
             updated
                 .iter()
                 .filter(|(role, _)| *role == wanted)
                 .fold(0u64, |sum, (_, own)| sum.saturating_add(own.bytes))
         };
-        Ok(match bytes(UpdateRole::Gradient) {
+        match bytes(UpdateRole::Gradient) {
             0 => bytes(UpdateRole::Weight),
             gradients => gradients,
-        })
+        }
     }
 
     /// Returns the variables that would take part in weight updates if optimizer state were off the
     /// chip, each with its role, such as weight or optimizer state. All variables with one
-    /// equivalence class and use set are one entry.
-    fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
+    /// equivalence class and use set are one entry. The list is empty if the model does not train.
+    fn updated(&self) -> Vec<(UpdateRole, &VariableUse)> {
+        if !self.is_training() {
+            return Vec::new();
+        }
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
-        let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
-        Ok(phase
-            .iter()
-            .flat_map(|phase| &phase.of_uses)
-            .zip(self.model.variables.uses())
-            .filter_map(|(own, variable)| Some((own.role?, variable)))
-            .collect())
+        let found = Updates::new(self.model, &self.placement.by_pass, elsewhere);
+        let variables = self.model.variables.uses().iter();
+        variables
+            .filter_map(|variable| Some((found.role_of(variable)?, variable)))
+            .collect()
     }
 }
 
@@ -265,6 +244,12 @@ impl UpdateRole {
     const SHARED_STATE: Self = Self::State {
         is_shared_out: true,
     };
+
+    /// Returns whether variables with this role are off the chip, or not yet made, during the whole
+    /// forward and backward pass. Such variables take memory only in the weight update.
+    fn is_away(self) -> bool {
+        matches!(self, Self::State { .. } | Self::Temporary)
+    }
 }
 
 /// All weight updates of a model, numbered from 0. The operation groups that update one weight, or

@@ -97,7 +97,7 @@ impl<const N: usize> TileUpdates<N> {
             let &VariableUse { class, set, .. } = memory.uses.of(number);
             let set = memory.counted(set);
             let bytes = bytes.map(u64::from);
-            if phase.fills_holes(number) {
+            if in_update.fills_holes {
                 self.holes.push((set, bytes));
             }
             let Some(role) = in_update.role else {

@@ -81,7 +81,7 @@ impl Inputs<'_> {
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
             let stages = self.stages_with_steps();
-            let of_stages = stages.map(|(_, stage)| stage.max_tile() as u32);
+            let of_stages = stages.map(|(_, stage)| stage.max_tile());
             listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
@@ -169,7 +169,7 @@ impl Inputs<'_> {
         };
         let whole = self.peaks.place_of_whole().map(|place| (place, None));
         let of_stages = self.stages_with_steps().map(|(range, stage)| {
-            let tile = stage.max_tile() as u32;
+            let tile = stage.max_tile();
             (place(tile, stage.peak_step()), Some(range))
         });
         let lacking = match self.search.map(|search| &search.outcome) {
@@ -232,7 +232,7 @@ impl Inputs<'_> {
             .iter()
             .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
-                lists[computed.max_tile()]
+                lists[computed.max_tile() as usize]
                     .iter()
                     .copied()
                     .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set))

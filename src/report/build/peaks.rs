@@ -1,10 +1,12 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
 use super::{Detail, Inputs, NamedVariables};
-use crate::memory::{self, LiveCurves, MemoryModel};
+use crate::memory::{self, LiveCurves, MemoryModel, StageMemory};
 use crate::model::{LivePlace, Model};
 use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Approximate upper bound on the points in each curve of live bytes of the whole model, so that a
 /// report stays small.
@@ -49,11 +51,13 @@ impl Peaks {
         let shown = search.iter().map(|search| &search.shown);
         let stages: Vec<_> = shown
             .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
-            .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32))
             .collect();
+        let of_stage = |(range, computed): (&Range<usize>, &StageMemory)| {
+            memory.curves(range, computed, computed.max_tile())
+        };
         Self {
             whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
-            stages: memory.curves(&stages),
+            stages: stages.into_par_iter().map(of_stage).collect(),
         }
     }
 

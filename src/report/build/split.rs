@@ -1,13 +1,13 @@
 //! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
-use crate::memory::{PlacedStage, StageMemory, VariableKinds};
+use crate::memory::{Parts, PlacedStage, StageMemory, VariableKinds};
 use crate::report::{
     Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
     TileParts,
 };
 use crate::search::{SearchResult, free_bytes};
-use crate::solve::{CompiledStage, Limits};
+use crate::solve::CompiledStage;
 use std::ops::Range;
 
 impl Inputs<'_> {
@@ -22,7 +22,7 @@ impl Inputs<'_> {
         Split {
             fits: shown.fits,
             limit: request.highest_limit(),
-            limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
+            limits: Some(request.limits.clone()).filter(|limits| limits.len() > 1),
             max_stages: search.costs.ipus as u32,
             replicas: search.costs.replicas() as u64,
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
@@ -77,19 +77,16 @@ impl Inputs<'_> {
             total: parts.total(),
             parts,
             fullest_tile: FullestTile {
-                tile: tile as u32,
+                tile,
                 bytes,
                 limit,
                 free: free_bytes(limit, bytes),
-                parts: memory.tiles.get(tile).copied().unwrap_or_default(),
+                parts: memory.tiles.get(tile as usize).copied().unwrap_or_default(),
                 variable_kinds,
                 overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
             },
-            tiles: Fullness::of(
-                (0..memory.tiles.len()).map(|tile| memory.tile_bytes(tile)),
-                limit,
-            ),
+            tiles: Fullness::of(memory.tiles.iter().map(Parts::total), limit),
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: self.stage_pipeline(
@@ -104,7 +101,7 @@ impl Inputs<'_> {
     /// Returns the bytes of code (by kind) and of vertex state that every stage needs on `tile`,
     /// whatever layers the stage has. Returns `None` in the classic memory model, which leaves
     /// these bytes out.
-    fn overhead_code(&self, tile: usize) -> Option<TileParts> {
+    fn overhead_code(&self, tile: u32) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
@@ -113,7 +110,7 @@ impl Inputs<'_> {
                 .categories
                 .iter()
                 .find(|category| category.name == wanted)
-                .map_or(0, |category| category.bytes.get(tile as u32).into())
+                .map_or(0, |category| category.bytes.get(tile).into())
         };
         Some(TileParts {
             vertex_code,
@@ -134,7 +131,7 @@ impl Inputs<'_> {
             name: self.name(position),
             total: parts.total(),
             parts,
-            fullest_tile: memory.max_tile() as u32,
+            fullest_tile: memory.max_tile(),
             fullest_tile_bytes: memory.max_tile_bytes(),
             module: self
                 .placement

@@ -42,7 +42,7 @@ fn compute(model: &Model) {
             assert_eq!(costs.layers(), layers);
         }
         assert_eq!(memory.stages(std::slice::from_ref(&(0..layers))).len(), 1);
-        let cuts = memory.layer_traffic().cut_bytes();
+        let cuts = memory.cut_bytes();
         assert!(cuts.len() <= layers);
     }
     for variable in model.memory_peak.iter().flat_map(|found| &found.variables) {

@@ -7,7 +7,7 @@ use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
 use crate::model::Placement;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
 use crate::search::{IpuCount, SearchOptions, SearchRequest};
-use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
+use crate::solve::{CompiledStage, Constraint, Goal, Problem, ProfileCosts, Rule, Score};
 use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
@@ -48,7 +48,7 @@ impl<'a> Tried<'a> {
         let problem = Problem {
             by_profile: &by_profile,
             ipus: 0,
-            limits: Limits::Same(u64::MAX),
+            limits: &[u64::MAX],
             constraints: &[],
             goal: Goal::Peak,
         };
@@ -253,7 +253,7 @@ impl<'a> Model<'a> {
                 .collect(),
             given: None,
         };
-        request.options.step.replicas = replicas;
+        request.options.pipeline.replicas = replicas;
         let tried = &tried[random.below(tried.len() as u64) as usize];
         let split = random.one_of(&splits(positions));
         let after = (0..split.len()).rev();

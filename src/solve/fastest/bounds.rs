@@ -2,35 +2,25 @@
 //! split can give up a beginning (the first stages) of a split before the last stages are placed.
 
 use crate::solve::checked_problem::CheckedProblem;
-use crate::solve::problem::CompiledStage;
 use crate::time::SlotKind;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on the passes of its stage),
 /// for each set of passes that the stage may run in the slot: none, forward, backward (with
 /// recomputation), or both.
 type CyclesByPasses = [u64; 4];
 
-/// Lower bounds on the cycles of the last stages of all splits into `stages` stages.
-pub(super) struct Bounds {
-    pub stages: usize,
-    /// The lower bounds on the cycles of the last stages, by the number of these stages. Several
-    /// [`Bounds`] for different numbers of stages may share this table.
-    rests: Arc<RestsByStages>,
-}
-
 /// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
 /// (from 0) and the position where the first of them starts; `None` if this number of stages cannot
 /// cover all positions from there on.
-type RestsByStages = Vec<Vec<Option<RestBounds>>>;
+pub(super) type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
-    busiest: CyclesByPasses,
+    pub busiest: CyclesByPasses,
     /// For each set of passes (forward, backward): a lower bound on the cycles that the stage
     /// placed next takes in a slot (an interval of the step) in which it runs these passes. This
     /// stage is the first of the last stages of a split.
@@ -40,7 +30,7 @@ pub(super) struct RestBounds {
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
 /// If it matters which IPU runs a stage, the bounds only hold for splits into exactly `stages`
 /// stages.
-fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
+pub(super) fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
     rests[0][layers] = Some(RestBounds::default());
@@ -50,31 +40,6 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
         rests.push((0..layers).map(with_stage).chain([None]).collect());
     }
     rests
-}
-
-impl Bounds {
-    /// Computes lower bounds on the cycles of the last stages of splits. Returns one entry for each
-    /// total number of stages from 1 to `most` for which a split is within limits and constraints.
-    /// If it does not matter which IPU runs a stage, the bounds only depend on the number of last
-    /// stages, so all entries share one table.
-    pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
-        let rests = |stages| Arc::new(rests(checked, stages));
-        let shared = (!checked.is_numbered()).then(|| rests(most));
-        (1..=most)
-            .map(|stages| Self {
-                stages,
-                rests: shared.clone().unwrap_or_else(|| rests(stages)),
-            })
-            .filter(|bounds| bounds.rest(0, 0).is_some())
-            .collect()
-    }
-
-    /// Returns the lower bounds on the cycles of the stages from index `stage` on, if the first of
-    /// them starts at position `start`; `None` if these stages cannot cover all positions from
-    /// `start` on within limits and constraints.
-    pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
-        *self.rests[self.stages - stage].get(start)?
-    }
 }
 
 /// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
@@ -119,40 +84,25 @@ impl RestBounds {
         start: usize,
         later: &[Option<Self>],
     ) -> Option<Self> {
-        let mut found: Option<Self> = None;
-        let problem = &checked.problem;
-        for stage in problem.stages(start, start + 1..later.len()) {
-            let CompiledStage { positions, profile } = &stage;
-            let Some(rest) = later[positions.end] else {
-                continue;
-            };
-            if checked.peak_at(number, stages, &stage).is_none() {
-                continue;
-            }
-            let times = problem.times_in(*profile);
-            let Some((parts, _)) =
-                times.and_then(|times| times.stage_and_out(positions, stages - 1 - number))
-            else {
-                continue;
-            };
-            let first = parts.by_set();
-            let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
-            let own = Self { busiest, first };
-            found = Some(found.map_or(own, |found| found.min(own)));
-        }
-        found
+        let (problem, after) = (&checked.problem, stages - 1 - number);
+        problem
+            .stages(start, start + 1..later.len())
+            .filter_map(|stage| {
+                let rest = later[stage.positions.end]?;
+                checked.peak_at(number, stages, &stage)?;
+                let times = problem.times_in(stage.profile)?;
+                let (parts, _) = times.stage_and_out(&stage.positions, after)?;
+                let first = parts.by_set();
+                let busiest = std::array::from_fn(|passes| first[passes].max(rest.busiest[passes]));
+                Some(Self { busiest, first })
+            })
+            .reduce(Self::min)
     }
 
     /// Returns a lower bound on the cycles of a slot (an interval in which each IPU works on the
     /// passes of its stage). `work` has the passes that the last stages of a split run in the slot.
     pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
-    }
-
-    /// Returns a lower bound on the cycles of the slowest of the last stages of a split, if each of
-    /// these stages runs the set of passes with the index `passes` in [`CyclesByPasses`].
-    pub fn slowest(&self, passes: usize) -> u64 {
-        self.busiest[passes]
     }
 
     fn min(self, other: Self) -> Self {

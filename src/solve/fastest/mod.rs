@@ -25,8 +25,9 @@ use super::plan::{Plan, Score, Solution};
 use super::problem::CompiledStage;
 use crate::time::{Rate, StageTimes};
 use beginning::{Beginning, Level, NextStage, without_beaten};
-use bounds::Bounds;
+use bounds::{RestsByStages, rests};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
@@ -90,11 +91,16 @@ pub(super) fn fastest(
     let profiles = checked.problem.by_profile.iter();
     let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
-    let mut searches: Vec<StageSearch<'_>> =
-        Bounds::of_all(checked, checked.stages.min(MAX_STAGES))
-            .into_iter()
-            .filter_map(|bounds| StageSearch::new(checked, &times, bounds))
-            .collect();
+    let most = checked.stages.min(MAX_STAGES);
+    // If it does not matter which IPU runs a stage, the lower bounds only depend on the number of
+    // last stages, so all searches share one table.
+    let shared = (!checked.is_numbered()).then(|| Arc::new(rests(checked, most)));
+    let mut searches: Vec<StageSearch<'_>> = (1..=most)
+        .filter_map(|stages| {
+            let own = || rests(checked, stages).into();
+            StageSearch::new(checked, &times, stages, shared.clone().unwrap_or_else(own))
+        })
+        .collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
     let (mut left, mut open) = (max_tries, Vec::new());
     for search in searches {
@@ -108,7 +114,7 @@ pub(super) fn fastest(
         may_be_faster |= given_up.is_some_and(|least| least.compare(best.rate).is_lt());
     }
     Some(Solution {
-        is_shortest: Some(!may_be_faster),
+        is_shortest: !may_be_faster,
         ..Solution::unproven(best.plan, best.score)
     })
 }
@@ -123,25 +129,29 @@ struct StageSearch<'a> {
     /// Lower bound on the cycles of the weight updates of all stages in a step, if one IPU updates
     /// after the other; 0 if all IPUs update at the same time.
     update: u128,
-    bounds: Bounds,
+    /// The lower bounds on the cycles of the last stages, by the number of these stages.
+    rests: Arc<RestsByStages>,
     /// Lower bound on the step time, per micro-batch, of every split into `stages` stages: the
     /// cycles that its slowest stage takes for all micro-batches.
     at_least: Rate,
 }
 
 impl<'a> StageSearch<'a> {
+    /// Prepares the search for splits into `stages` stages; `None` if there is no such split within
+    /// limits and constraints.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a [&'a StageTimes],
-        bounds: Bounds,
+        stages: usize,
+        rests: Arc<RestsByStages>,
     ) -> Option<Self> {
         let first = times.first()?;
-        let micro_batches = first.micro_batches(bounds.stages);
-        let slowest = bounds.rest(0, 0)?.slowest(first.all_passes());
+        let micro_batches = first.micro_batches(stages);
+        let slowest = rests[stages][0]?.busiest[first.all_passes()];
         Some(Self {
             checked,
             times,
-            stages: bounds.stages,
+            stages,
             update: if first.updates_side_by_side() {
                 0
             } else {
@@ -151,7 +161,7 @@ impl<'a> StageSearch<'a> {
                 cycles: u128::from(slowest) * u128::from(micro_batches),
                 micro_batches,
             },
-            bounds,
+            rests,
         })
     }
 
@@ -239,17 +249,16 @@ impl<'a> StageSearch<'a> {
     /// first stages) ends, with their costs. Leaves out stages that are too slow for a better split
     /// than `best`.
     fn next_stages(&self, level: &Level, start: usize, best: &TimedSplit) -> Vec<NextStage> {
-        let layers = self.checked.layers();
+        let (layers, after) = (self.checked.layers(), self.stages - 1 - level.stage);
         // Leave at least one position (In, a layer or Out) for each later stage.
-        let ends = match self.stages - 1 - level.stage {
+        let ends = match after {
             0 => layers..layers + 1,
-            after => start + 1..(layers + 1).saturating_sub(after),
+            _ => start + 1..(layers + 1).saturating_sub(after),
         };
         let stages = self.checked.problem.stages(start, ends);
         let next = stages.filter_map(|stage| {
             let peak = self.checked.peak_at(level.stage, self.stages, &stage)?;
-            let rest = self.bounds.rest(level.stage + 1, stage.positions.end)?;
-            let after = self.stages - 1 - level.stage;
+            let rest = self.rests[after][stage.positions.end]?;
             let times = self.times[stage.profile];
             let (own, out) = times.stage_and_out(&stage.positions, after)?;
             let out = out.unwrap_or_default();

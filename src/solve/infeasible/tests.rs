@@ -32,7 +32,7 @@ impl Certificate {
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
-        if self.limit != problem.limits.highest()
+        if self.limit != problem.highest_limit()
             || !self.cuts_before.iter().all(is_required)
             || !self.cuts_before.is_sorted_by(|a, b| a < b)
         {
@@ -103,7 +103,7 @@ fn profile(weights: [u64; 5]) -> ProfileCosts {
 fn problem<'a>(profile: &'a ProfileCosts, constraints: &'a [Constraint]) -> Problem<'a> {
     Problem {
         constraints,
-        ..Problem::new(profile, 2, 5)
+        ..Problem::new(profile, 2, &5)
     }
 }
 

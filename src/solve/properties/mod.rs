@@ -11,8 +11,8 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    Conflict, Goal, Limits, Plan, Problem, ProfileCosts, Score, Solution, SolveError, agree,
-    broken, by_order, explain, fewest_stages, greedy, prove, scored, solve, unproven,
+    Conflict, Goal, Plan, Problem, ProfileCosts, Score, Solution, SolveError, agree, broken,
+    by_order, explain, fewest_stages, greedy, prove, scored, solve, unproven,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -203,7 +203,7 @@ proptest! {
         };
         let problem = Problem {
             ipus: found.stages.len(),
-            limits: Limits::Same(u64::MAX),
+            limits: &[u64::MAX],
             ..case.problem()
         };
         let greedy = Score::of(&problem, &plan).expect("all costs are known");
@@ -229,7 +229,7 @@ proptest! {
 fn an_optimum_that_only_one_program_has_is_an_error() {
     let costs = super::testing::additive(&[1, 1, 1, 1], u64::MAX);
     let profile = ProfileCosts::new(costs, &[0, 5, 0]);
-    let problem = Problem::new(&profile, 3, 9);
+    let problem = Problem::new(&profile, 3, &9);
     let checked = CheckedProblem::new(&problem).unwrap();
     let order: Vec<_> = checked.order().collect();
     let solution = |stages: Vec<_>| scored(&checked, Plan::new(stages, 4).unwrap()).unwrap();
@@ -253,7 +253,7 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
 #[test]
 fn a_plan_that_is_not_allowed_is_no_answer() {
     let profile = ProfileCosts::new(super::testing::additive(&[3, 3], u64::MAX), &[0]);
-    let problem = Problem::new(&profile, 2, 4);
+    let problem = Problem::new(&profile, 2, &4);
     let checked = CheckedProblem::new(&problem).unwrap();
     let whole = Plan::new(std::iter::once(0..2), 2).unwrap();
     let error = scored(&checked, whole).unwrap_err();
@@ -268,7 +268,7 @@ fn degenerate_problems_have_no_split_and_no_panic() {
         for goal in [Goal::Peak, Goal::Fewest, Goal::Communication] {
             let mut problem = Problem {
                 goal,
-                ..Problem::new(&empty, ipus, 9)
+                ..Problem::new(&empty, ipus, &9)
             };
             assert_eq!(solve(&problem), Ok(None));
             assert!(explain(&problem).is_ok());

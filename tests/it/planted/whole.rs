@@ -18,7 +18,7 @@ fn agrees(model: &Model, layering: &Layering, what: &str) {
     let placement = placement.expect("places");
     let stage = whole(&MemoryModel::new(model, &placement).expect("memory"));
     for (tile, recorded) in model.recorded.tiles.iter().enumerate() {
-        let bytes = stage.tile_bytes(tile);
+        let bytes = stage.tiles[tile].total();
         assert_eq!(bytes, recorded.total, "{what}, tile {tile}");
     }
 }

@@ -79,7 +79,7 @@ impl Flows {
     /// Finds the flows of `model`, that is, groups of tensors that the same layers use. `end` is
     /// the first liveness step after the forward and the backward pass. The steps at which
     /// variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
-    pub fn new((model, placement): (&Model, &Placement), pipeline: Pipeline, end: u32) -> Self {
+    pub fn new((model, placement): (&Model, &Placement), end: u32) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement);
@@ -105,7 +105,7 @@ impl Flows {
             .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)));
         let summed = has_accumulators.then(|| SummedGradients::new(model, end));
         Self {
-            pipeline,
+            pipeline: Pipeline::default(),
             is_training: model.backward_start.is_some(),
             places,
             out_is_first,
@@ -126,19 +126,19 @@ impl Flows {
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn in_pipeline(
-        &self,
+        mut self,
         pipeline: Pipeline,
         at: (&Model, &Placement),
         sets: &mut Arc<PlaceSets>,
     ) -> Result<Self, TooManyPlaces> {
-        let mut flows = self.clone();
-        flows.pipeline = pipeline;
-        flows.roles_of_out = flows.find_roles_of_out();
-        if flows.lives.is_none() || self.recomputes_layers() != flows.recomputes_layers() {
-            let lives = StageLives::new(at, &flows, Arc::make_mut(sets))?;
-            flows.lives = Some(lives.into());
+        let recomputed = self.recomputes_layers();
+        self.pipeline = pipeline;
+        self.roles_of_out = self.find_roles_of_out();
+        if self.lives.is_none() || recomputed != self.recomputes_layers() {
+            let lives = StageLives::new(at, &self, Arc::make_mut(sets))?;
+            self.lives = Some(lives.into());
         }
-        Ok(flows)
+        Ok(self)
     }
 
     fn find_roles_of_out(&self) -> Option<Arc<StageRoles>> {

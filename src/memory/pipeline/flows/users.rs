@@ -48,13 +48,10 @@ impl KnownFlows {
                 flow.backward = ascending(others.copied().chain([0]));
             }
         }
-        if let Some(&number) = self.numbers.get(&flow) {
-            return number;
-        }
-        let number = self.list.len() as u32;
-        self.list.push(flow.clone());
-        self.numbers.insert(flow, number);
-        number
+        *self.numbers.entry(flow).or_insert_with_key(|flow| {
+            self.list.push(flow.clone());
+            self.list.len() as u32 - 1
+        })
     }
 }
 

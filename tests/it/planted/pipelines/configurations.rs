@@ -102,7 +102,7 @@ fn outcome(trained: &Trained, plain: &MemoryModel<'_>, case: &Case) -> Outcome {
         let step = StageTimes::step(&timed).expect("a step");
         let form = StepForm {
             micro_batches: step.micro_batches as u32,
-            clock: times.clock_hertz().expect("a clock"),
+            clock: times.clock_hertz.expect("a clock"),
             link,
             streaming: STREAMING,
         };
@@ -132,7 +132,7 @@ fn times(
     let positions = &read.placement.positions;
     let sent = memory.cut_bytes_by_pass();
     let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
-    times.streaming(&memory.streamed_state().expect("state"))
+    times.streaming(&memory.streamed_state())
 }
 
 /// Returns the outcomes of some configurations of a model; empty without a backward pass.

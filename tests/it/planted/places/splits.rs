@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use popliner::memory::MemoryModel;
 use popliner::model::Placement;
-use popliner::solve::{Constraint, Goal, Limits, Problem, ProfileCosts, Rule, solve};
+use popliner::solve::{Constraint, Goal, Problem, ProfileCosts, Rule, solve};
 
 use super::planted::Planted;
 
@@ -156,7 +156,7 @@ fn chosen(
     limit: u64,
 ) -> Option<Vec<Range<usize>>> {
     let costs = memory.range_costs(limit).expect("costs");
-    let cut_bytes = memory.layer_traffic().cut_bytes();
+    let cut_bytes = memory.cut_bytes();
     let profile = ProfileCosts {
         ranges: costs.into(),
         cut_bytes: cut_bytes.into(),
@@ -165,7 +165,7 @@ fn chosen(
     let problem = Problem {
         by_profile: &[profile],
         ipus,
-        limits: Limits::Same(limit),
+        limits: &[limit],
         constraints: tied,
         goal: Goal::Peak,
     };
