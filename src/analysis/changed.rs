@@ -65,7 +65,6 @@ impl Changed {
 
     pub fn with_replicas(mut self, replicas: usize) -> Self {
         self.request.options.pipeline.replicas = replicas as u64;
-        self.request.options.step.replicas = replicas as u64;
         self.set("--replicas", replicas)
     }
 

@@ -110,16 +110,16 @@ impl Options {
             && (is_solved || results.plan)
             && !split.fits
         {
-            return with_head(
-                report
-                    .pipeline
-                    .iter()
-                    .flat_map(|pipeline| &pipeline.alternatives)
-                    .chain(&refusal.on_more_ipus)
-                    .filter(|other| other.fits)
-                    .map(|other| format!("\n  this fits:      {}", other.command))
-                    .collect(),
-            );
+            let fitting = report
+                .pipeline
+                .iter()
+                .flat_map(|pipeline| &pipeline.alternatives)
+                .chain(&refusal.on_more_ipus)
+                .filter(|other| other.fits);
+            return fitting.fold(String::new(), |text, other| {
+                let head = if text.is_empty() { "next:" } else { &text };
+                format!("{head}\n  this fits:      {}", other.command)
+            });
         }
         let is_suggested = is_solved && split.fits && self.search.solver == Solver::Ilp;
         if !is_suggested || self.exports.export_html.is_some() {
@@ -173,17 +173,8 @@ impl Options {
         if self.is_bare && arguments == self.own_arguments() {
             return String::new();
         }
-        with_head(format!("\n  on more IPUs:   {}", line(&arguments)))
+        format!("next:\n  on more IPUs:   {}", line(&arguments))
     }
-}
-
-/// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an
-/// empty text if there are no commands.
-fn with_head(lines: String) -> String {
-    if lines.is_empty() {
-        return lines;
-    }
-    format!("next:{lines}")
 }
 
 /// Returns a text that suggests two commands for the split that `command` finds. The first command

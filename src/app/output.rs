@@ -14,7 +14,7 @@ use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit;
 use crate::report::{
     self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table,
-    terminal,
+    terminal, write_stages,
 };
 use anyhow::{Context, Result};
 use std::io::{self, Write};
@@ -151,7 +151,11 @@ impl Outputs<'_> {
         let results = &self.options.results;
         match self.solved_tables() {
             Some(tables) => sections.tables(&tables)?,
-            None if results.solve => sections.stages(split)?,
+            None if results.solve => {
+                let mut stages = Vec::new();
+                write_stages(split, &mut stages)?;
+                sections.text("solve", stages)?;
+            }
             None => {}
         }
         for form in results.forms() {

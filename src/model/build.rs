@@ -79,7 +79,6 @@ impl Model {
             recording,
             recorded: profile.recorded,
             cycles: None,
-            version: profile.version,
             layer_regexes: LayerRegexes::default(),
             made: profile.made,
             memory_peak: None,

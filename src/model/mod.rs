@@ -60,7 +60,7 @@ pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
 
 use crate::message::Warning;
-use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Recorded, Target, TileBytes};
+use crate::profile::{BuildInfo, LiveClasses, Recorded, Target, TileBytes};
 use crate::witnesses::Contradiction;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -118,8 +118,6 @@ pub struct Model {
     pub recording: Recording,
     /// The cycles of the operations; `None` if the profile has no cycles.
     pub cycles: Option<OperationCycles>,
-    /// Version of the report format in which the profile is written.
-    pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
     /// The tile and the liveness step with the most live bytes; `None` unless [`Model::build`] was

@@ -58,7 +58,6 @@ pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
         recording: Default::default(),
         recorded: Recorded::default(),
         cycles: None,
-        version: Default::default(),
         layer_regexes: Default::default(),
         made: Default::default(),
         memory_peak: None,

@@ -168,7 +168,7 @@ impl SearchOptions {
 
     /// Returns the number of replicas of the pipeline that the user requests, at least 1.
     pub fn replicas(&self) -> u64 {
-        self.step.replicas.max(1)
+        self.pipeline.replicas.max(1)
     }
 }
 

@@ -40,8 +40,6 @@ pub struct StepOptions {
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
-    /// Number of replicas of the model that run side by side, each on IPUs of its own.
-    pub replicas: u64,
     /// Bytes per second that an IPU loads from memory off the chip, or stores there; `None` if
     /// unknown.
     pub streaming_bandwidth: Option<u64>,
@@ -54,7 +52,6 @@ impl Default for StepOptions {
             counted_batch: None,
             link_bandwidth: 29_000_000_000,
             micro_batch: None,
-            replicas: 1,
             streaming_bandwidth: None,
         }
     }

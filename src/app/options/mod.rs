@@ -165,7 +165,6 @@ impl Options {
                     link_bandwidth: time.ipu_link_bandwidth,
                     counted_batch: None,
                     micro_batch: time.own_micro_batch(),
-                    replicas: time.replicas,
                     streaming_bandwidth: time.streaming_bandwidth,
                 },
                 split: self.wants_split(),

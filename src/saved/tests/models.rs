@@ -8,7 +8,7 @@ use crate::model::{
     VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
-    BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
+    BuildInfo, ChosenOption, LiveClasses, Recorded, RecordedCategory, RecordedTile,
     Target, TileBytes,
 };
 use crate::witnesses::{Contradiction, Witness, worst};
@@ -99,7 +99,6 @@ pub(super) fn full() -> Model {
             unexplained: work(17, 16, 0),
             other: 4,
         }),
-        version: version(3, 8),
         made: made(),
         memory_peak: Some(MemoryPeak {
             tile: 3,
@@ -118,15 +117,6 @@ pub(super) fn full() -> Model {
             names: Some(r"block(\d+)".into()),
             inputs: None,
         },
-    }
-}
-
-pub(super) fn version(major: u64, minor: u64) -> FormatVersion {
-    let point = 0;
-    FormatVersion {
-        major,
-        minor,
-        point,
     }
 }
 

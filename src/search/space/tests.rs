@@ -253,7 +253,7 @@ impl<'a> Model<'a> {
                 .collect(),
             given: None,
         };
-        request.options.step.replicas = replicas;
+        request.options.pipeline.replicas = replicas;
         let tried = &tried[random.below(tried.len() as u64) as usize];
         let split = random.one_of(&splits(positions));
         let after = (0..split.len()).rev();
