@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
-    pub(super) further: &'s [FurtherProfile],
+    pub further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The layerings (assignments of operations to layers) that requests have needed. Each entry
@@ -44,7 +44,7 @@ pub(crate) struct Answers<'s> {
 /// A profile of the model, with its micro-batch size, for which the search finds a best split of
 /// its own.
 #[derive(Clone, Copy)]
-pub(super) struct SizedProfile<'s> {
+pub struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
     /// Number of samples in a micro-batch. `None` for the main profile (the first that the user
     /// names), whose micro-batch size is an option of the request.
@@ -72,7 +72,7 @@ pub(crate) struct Level<'s> {
     /// proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    pub(super) samples: Option<u64>,
+    pub samples: Option<u64>,
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -103,7 +103,7 @@ impl<'s> Answers<'s> {
         self.whole_layers_of(self.main_profile(), request)
     }
 
-    pub(super) fn whole_layers_of(
+    pub fn whole_layers_of(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
@@ -121,7 +121,7 @@ impl<'s> Answers<'s> {
 
     /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile (the
     /// first that the user names) first.
-    pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
+    pub fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().filter_map(|other| {
             Some(SizedProfile {
@@ -263,7 +263,7 @@ impl<'s> Answers<'s> {
 
     /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
     /// PopTorch, for example, reserves a power of 2.
-    pub(super) fn supported(&self, ipus: usize) -> usize {
+    pub fn supported(&self, ipus: usize) -> usize {
         self.analysis.model.recording.framework.supported(ipus)
     }
 

@@ -11,7 +11,7 @@ use crate::wording::join;
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).
-pub(super) fn line(arguments: &[String]) -> String {
+pub fn line(arguments: &[String]) -> String {
     arguments.iter().fold("popliner".to_owned(), |line, word| {
         line + " " + &shell(word)
     })

@@ -98,11 +98,9 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 /// An option that affects none of the requested results, so that it would be ignored.
 #[derive(Debug, Clone)]
 pub struct NoEffect {
-    /// The option that affects no requested result, as it is written on the command line.
-    pub option: String,
-    /// The options that request the results which `option` affects, in words, such as `--solve or
-    /// --plan`.
-    pub on: String,
+    /// The message that names the option, and the options that request the results which it
+    /// affects.
+    pub message: String,
     /// Whether the original tool, the Python program before popliner, would have accepted the
     /// command line.
     pub is_original: bool,
@@ -127,13 +125,19 @@ impl NoEffect {
             .find_map(|Effect { options, on }| {
                 Some((options.into_iter().find(|id| is_given(id))?, on))
             })?;
+        let is_original = command
+            .get_arguments()
+            .map(|arg| arg.get_id().as_str())
+            .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id));
+        let what = if is_original {
+            "changes none of these results"
+        } else {
+            "acts on none of the requested results"
+        };
+        let (option, on) = (listed(&[option], "or"), listed(&on, "or"));
         Some(Self {
-            option: listed(&[option], "or"),
-            on: listed(&on, "or"),
-            is_original: command
-                .get_arguments()
-                .map(|arg| arg.get_id().as_str())
-                .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
+            message: format!("{option} {what}; give it with {on}, or leave it out"),
+            is_original,
         })
     }
 }

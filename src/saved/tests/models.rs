@@ -8,8 +8,8 @@ use crate::model::{
     VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
-    BuildInfo, ChosenOption, LiveClasses, Recorded, RecordedCategory, RecordedTile,
-    Target, TileBytes,
+    BuildInfo, ChosenOption, LiveClasses, Recorded, RecordedCategory, RecordedTile, Target,
+    TileBytes,
 };
 use crate::witnesses::{Contradiction, Witness, worst};
 
