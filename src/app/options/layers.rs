@@ -1,6 +1,5 @@
 //! Defines the options about the files to read, and about the layers of the model.
 
-use super::effects::ON_SPLITS;
 use super::values::ShortHelp;
 use crate::message::BadValue;
 use crate::model::{
@@ -85,7 +84,7 @@ pub struct LayerArgs {
     /// Let the layers that share this weight run on several IPUs, each with its own copy; 'all'
     /// stands for every shared weight. This shows what you would gain by untying the weight in
     /// the model: no framework runs such a split while it is tied. May be given several times
-    #[arg(long, value_name = "WEIGHT", group = ON_SPLITS)]
+    #[arg(long, value_name = "WEIGHT")]
     pub untie: Vec<String>,
 }
 

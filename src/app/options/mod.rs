@@ -2,8 +2,8 @@
 //! help.
 //!
 //! An option is one field in one of these groups. The comment of the field is the option's text in
-//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `group` names
-//! them ([`effects`]). `Options::request` copies the options that affect a split into a
+//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `effects.rs`
+//! names them. `Options::request` copies the options that affect a split into a
 //! [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
 //! `Level::pipelines` makes the pipelines to try from the settings of pipelines, such as
 //! `--recompute`, and `Level::question` makes the input of the solver, a `SearchRequest`.
@@ -36,7 +36,7 @@ use clap::{ArgAction, Args, Parser, ValueEnum};
 #[derive(Debug, Clone, Parser)]
 #[command(name = "popliner", version, max_term_width = 100)]
 #[command(arg_required_else_help = true)]
-#[command(disable_help_flag = true, disable_version_flag = true, groups = effects::groups())]
+#[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
     /// The arguments that name the files to read.
     #[command(flatten)]
@@ -59,8 +59,7 @@ pub struct Options {
     pub exports: ExportArgs,
 
     /// Name of the model in your code, which configurations put before the names of its modules
-    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
-          group = effects::ON_EMIT, help_heading = "Names for --emit")]
+    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name, help_heading = "Names for --emit")]
     pub module_root: String,
 
     /// Options of the pipeline that the model will be compiled for, which adds to the memory of the

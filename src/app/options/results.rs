@@ -1,6 +1,6 @@
 //! Defines the options that request results.
 
-use super::effects::{ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
+use super::effects::{ONE_IPU_RESULTS, words};
 use super::values::{List, ShortHelp, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
@@ -76,7 +76,7 @@ pub struct ResultArgs {
 
     /// The format of the results. With --solve, tsv and csv have a table of the stages, with the
     /// bytes over each cut, and a table of the layers
-    #[arg(long, value_name = "FORMAT", default_value = "auto", group = ON_TABLES)]
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows
@@ -164,7 +164,7 @@ pub struct TableArgs {
     pub memory_totals: bool,
 
     /// Tiles that --memory-totals shows instead of the fullest, such as 0,7,16-19
-    #[arg(long, value_name = "LIST", value_parser = tiles, group = ON_TILES)]
+    #[arg(long, value_name = "LIST", value_parser = tiles)]
     pub tiles: Option<List<u32>>,
 
     /// Print a matrix of layers: the bytes of the variables that both layers use
