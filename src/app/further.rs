@@ -68,7 +68,7 @@ fn check_one<T: PartialEq + Display>(
 /// Returns the first option that the user gave and that works only with a single profile; `None` if
 /// no such option was given.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
-    let Options { tables, saved, .. } = options;
+    let tables = &options.tables;
     [
         (options.layers.list_layers, "--list-layers"),
         (tables.operation_breakdown, "--operation-breakdown"),
@@ -80,7 +80,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
             "--interlayer-communication",
         ),
         (tables.diagnose, "--diagnose"),
-        (saved.save_to_file.is_some(), "--save-to-file"),
+        (options.save_to_file.is_some(), "--save-to-file"),
         (options.search.solver == Solver::Greedy, "--solver greedy"),
         (
             options.limits.memory_model == Rules::Classic,
@@ -109,11 +109,11 @@ pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>
     for (profile, setting, what) in sizes.chain(proportions) {
         let Some(path) = profile else { continue };
         let mut own = options.clone();
-        own.input.profile.clone_from(path);
-        own.input.debug = None;
-        own.saved.load_from_file = false;
+        own.profile.clone_from(path);
+        own.debug = None;
+        own.load_from_file = false;
         profile_path::resolve(&mut own, messages)?;
-        messages.info(format!("{what}: {}", displayed(&own.input.profile)));
+        messages.info(format!("{what}: {}", displayed(&own.profile)));
         further.push(FurtherProfile {
             setting,
             analysis: input::read(&mut own, messages)?,

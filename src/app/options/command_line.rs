@@ -11,7 +11,7 @@ use std::path::Path;
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
 /// constraints on a split. Suggested commands repeat these options. They do not repeat limits and
 /// the number of IPUs, for which they have values of their own.
-const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
+const REPEATED: &str = "profile debug allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
 /// Options that suggested commands do not repeat, although they are in a group that [`REPEATED`]

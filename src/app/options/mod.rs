@@ -18,7 +18,7 @@ mod values;
 
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
-pub use layers::{InputArgs, LayerArgs, SavedModelArgs};
+pub use layers::LayerArgs;
 pub use results::{ExportArgs, ResultArgs, TableArgs};
 pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
 pub use values::OfProfile;
@@ -30,17 +30,24 @@ use crate::report::{Detail, Format, Units};
 use crate::search::{SearchOptions, Solver};
 use crate::time::StepOptions;
 use clap::{ArgAction, Args, Parser, ValueEnum};
+use std::path::PathBuf;
+use values::ShortHelp;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "popliner", version, max_term_width = 100)]
-#[command(arg_required_else_help = true)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
-    /// The arguments that name the files to read.
-    #[command(flatten)]
-    pub input: InputArgs,
+    /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
+    /// model that --save-to-file wrote
+    #[arg(short_help = "Poplar's report folder, or profile.pop in it")]
+    pub profile: PathBuf,
+
+    /// The debug contexts of the compilation that wrote PROFILE; by default, debug.cbor beside
+    /// the profile or one folder above
+    #[arg(short_help = "debug.cbor, if it is not beside the profile")]
+    pub debug: Option<PathBuf>,
 
     /// Options that request results, such as `--solve` and `--plan`.
     #[command(flatten)]
@@ -59,7 +66,8 @@ pub struct Options {
     pub exports: ExportArgs,
 
     /// Name of the model in your code, which configurations put before the names of its modules
-    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name, help_heading = "Names for --emit")]
+    #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
+          help_heading = "Names for --emit")]
     pub module_root: String,
 
     /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
@@ -80,9 +88,15 @@ pub struct Options {
     #[command(flatten)]
     pub tables: TableArgs,
 
-    /// Options about a model that an earlier run saved.
-    #[command(flatten)]
-    pub saved: SavedModelArgs,
+    /// Save the analysed model: it loads in a fraction of the time, and you can try other layers,
+    /// limits and constraints on it
+    #[arg(long, value_name = "FILE", help_heading = "Saved models")]
+    pub save_to_file: Option<PathBuf>,
+
+    /// Refuse PROFILE unless --save-to-file wrote it. A saved model also loads without this
+    /// option
+    #[arg(long, conflicts_with = "fit", help_heading = "Saved models")]
+    pub load_from_file: bool,
 
     /// Options that choose how much is printed on standard error.
     #[command(flatten)]
@@ -208,7 +222,7 @@ impl Options {
 pub struct MessageArgs {
     /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
     /// that suits. Results on standard output are always in bytes
-    #[arg(long, value_name = "UNITS", default_value = "bytes")]
+    #[arg(long, default_value = "bytes")]
     pub units: Units,
 
     /// Print only errors and warnings: the verdict may depend on them

@@ -76,7 +76,7 @@ pub struct ResultArgs {
 
     /// The format of the results. With --solve, tsv and csv have a table of the stages, with the
     /// bytes over each cut, and a table of the layers
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(long, default_value = "auto")]
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows

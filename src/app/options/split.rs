@@ -62,7 +62,7 @@ pub struct LimitArgs {
 pub struct SearchArgs {
     /// What makes one split that fits better than another [default: time, or fewest if the
     /// profile has no cycles; peak with --solver greedy or --memory-model classic]
-    #[arg(long, value_name = "OBJECTIVE")]
+    #[arg(long)]
     pub objective: Option<Goal>,
 
     /// Keep this layer on this IPU. IPUs count from 0, and each has one stage. Here and wherever
@@ -83,7 +83,7 @@ pub struct SearchArgs {
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
-    #[arg(long, value_name = "SOLVER", default_value = "ilp")]
+    #[arg(long, default_value = "ilp")]
     pub solver: Solver,
 }
 
@@ -97,7 +97,7 @@ pub struct PipelineArgs {
     /// for TensorFlow, sequential for one stage after the other, or none, which adds no pipeline
     /// costs. For training, auto takes the best of the framework's schedules whose stages work
     /// side by side; for inference, plain Poplar and PopXL it takes none
-    #[arg(long, value_name = "SCHEDULE", default_value = "auto",
+    #[arg(long, default_value = "auto",
           value_parser = or_auto::<Schedule>())]
     pub schedule: OrAuto<Schedule>,
 
