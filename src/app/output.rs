@@ -279,16 +279,14 @@ pub fn tables(
             .sum();
         tables.push(report::totals(whole, &recorded_tiles(options, model)?));
     }
-    if wanted.memory_affinity || wanted.interlayer_communication {
-        let (between, names) = (memory.layer_traffic(), positions.names());
-        if wanted.memory_affinity {
-            let bytes = between.affinity();
-            tables.push(Table::matrix("memory-affinity", &names, &bytes));
-        }
-        if wanted.interlayer_communication {
-            let bytes = between.communication();
-            tables.push(Table::matrix("interlayer-communication", &names, &bytes));
-        }
+    let names = positions.names();
+    if wanted.memory_affinity {
+        let bytes = memory.layer_traffic().affinity();
+        tables.push(Table::matrix("memory-affinity", &names, &bytes));
+    }
+    if wanted.interlayer_communication {
+        let bytes = memory.layer_traffic().communication();
+        tables.push(Table::matrix("interlayer-communication", &names, &bytes));
     }
     Ok(tables)
 }

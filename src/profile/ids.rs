@@ -3,26 +3,37 @@
 
 use super::cells::{DUPLICATE, cell};
 use crate::message::Result;
-use std::ops::Range;
 
 /// An index of a table, which maps the id of each row to the row's position, counted from 0 in the
 /// order of the rows.
 ///
-/// In the large tables, Poplar counts ids without gaps, from 0 or 1, so no list is stored. Other
-/// ids are looked up in a sorted list, so that no file can make the lookup slow.
+/// Poplar counts ids from 0 without gaps. Then each id equals the position of its row, and no list
+/// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
+/// so that no file can make the lookup slow.
 #[derive(Debug)]
 pub enum Ids {
-    /// The ids of the rows, which count up by 1 from row to row.
-    Consecutive(Range<u64>),
+    /// The ids of the rows are 0, 1, 2 and so on, and each id equals the position of its row, as in
+    /// Poplar's files. The field is the number of rows.
+    Same(u32),
+    /// An array that is indexed by id. Each entry is the position of the row with this id, or
+    /// [`ABSENT`].
+    Array(Vec<u32>),
     /// Pairs of an id and the position of its row, ascending by id.
     Sorted(Vec<(u64, u32)>),
 }
 
 impl Default for Ids {
     fn default() -> Self {
-        Self::Consecutive(0..0)
+        Self::Same(0)
     }
 }
+
+/// In an array of row positions by id, the entry for an id that no row has.
+const ABSENT: u32 = u32::MAX;
+
+/// An array of row positions has one entry for each id up to the highest. It is used if it has at
+/// most this many entries per row; otherwise a sorted list of ids takes less memory.
+const SPARSE: u64 = 4;
 
 impl Ids {
     /// Creates the index that maps row ids to row positions. `ids` holds the ids of all rows, in
@@ -31,10 +42,19 @@ impl Ids {
     /// # Errors
     /// If two rows have the same id. The error is this id.
     pub fn new(ids: impl Iterator<Item = u64> + Clone) -> Result<Self, u64> {
-        let first = ids.clone().next().unwrap_or(0);
-        let end = first + ids.clone().count() as u64;
-        if ids.clone().eq(first..end) {
-            return Ok(Self::Consecutive(first..end));
+        let count = ids.clone().count();
+        if ids.clone().zip(0..).all(|(id, position)| id == position) {
+            return Ok(Self::Same(count as u32));
+        }
+        let highest = ids.clone().max().unwrap_or(0);
+        if highest / SPARSE < count as u64 {
+            let mut array = vec![ABSENT; highest as usize + 1];
+            for (id, position) in ids.zip(0..) {
+                if std::mem::replace(&mut array[id as usize], position) != ABSENT {
+                    return Err(id);
+                }
+            }
+            return Ok(Self::Array(array));
         }
         let mut sorted: Vec<(u64, u32)> = ids.zip(0..).collect();
         sorted.sort_unstable();
@@ -54,7 +74,11 @@ impl Ids {
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match self {
-            Self::Consecutive(ids) => ids.contains(&id).then(|| (id - ids.start) as u32),
+            Self::Same(len) => (id < u64::from(*len)).then_some(id as u32),
+            Self::Array(array) => array
+                .get(usize::try_from(id).ok()?)
+                .copied()
+                .filter(|&position| position != ABSENT),
             Self::Sorted(sorted) => {
                 let place = sorted.binary_search_by_key(&id, |entry| entry.0).ok()?;
                 Some(sorted[place].1)

@@ -127,7 +127,7 @@ impl Variables {
         let ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
         Ok(Self {
             var_ids: match ids {
-                Ids::Consecutive(Range { start: 0, .. }) => Vec::new(),
+                Ids::Same(_) => Vec::new(),
                 _ => var_ids.collect(),
             },
             ids,
