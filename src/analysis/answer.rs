@@ -21,7 +21,6 @@ use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Re
 use crate::solve::{Plan, SolveError};
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub(crate) struct Answers<'s> {
     /// The layerings (assignments of operations to layers) that requests have needed. Each entry
     /// has the options that determine the layering, and its index in `levels`. The index is `None`
     /// if there is no such layering, because the layers cannot be divided further.
-    known: RefCell<Vec<(Choice, Option<usize>)>>,
+    known: FrozenVec<Box<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
 
@@ -94,7 +93,7 @@ impl<'s> Answers<'s> {
             further,
             layers,
             levels: FrozenVec::new(),
-            known: RefCell::default(),
+            known: FrozenVec::new(),
             progress: progress.clone(),
         }
     }
@@ -305,20 +304,14 @@ impl<'s> Answers<'s> {
             number,
             samples: profile.samples,
         };
-        let known = self
-            .known
-            .borrow()
-            .iter()
-            .find(|known| known.0 == choice)
-            .map(|known| known.1);
-        let index = match known {
-            Some(index) => index,
+        let index = match self.known.iter().find(|known| known.0 == choice) {
+            Some(&(_, index)) => index,
             None => {
                 let index = self
                     .nth_layers(profile, request, number)?
                     .map(|layers| self.index_of(layers, profile.samples, request))
                     .transpose()?;
-                self.known.borrow_mut().push((choice, index));
+                self.known.push(Box::new((choice, index)));
                 index
             }
         };
