@@ -122,7 +122,7 @@ impl Options {
             });
         }
         let is_suggested = is_solved && split.fits && self.search.solver == Solver::Ilp;
-        if !is_suggested || self.exports.export_html.is_some() {
+        if !is_suggested || self.export_html.is_some() {
             String::new()
         } else if split.stages.len() == 1 {
             self.after_one_ipu()

@@ -17,16 +17,15 @@ pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
 pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
-    let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
-        ("--export-json", &exports.export_json, |report| {
+        ("--export-json", &options.export_json, |report| {
             let mut text = Vec::new();
             write_json(report, &mut text).map(|()| text)
         }),
-        ("--export-markdown", &exports.export_markdown, |report| {
+        ("--export-markdown", &options.export_markdown, |report| {
             Ok(markdown(report).into_bytes())
         }),
-        ("--export-html", &exports.export_html, |report| {
+        ("--export-html", &options.export_html, |report| {
             Ok(html(report).into_bytes())
         }),
     ];
@@ -101,7 +100,7 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
         ),
         framework,
         app,
-        ("--compare", options.exports.compare.clone()),
+        ("--compare", options.compare.clone()),
     ]
     .into_iter()
     .filter_map(|(name, file)| Some((name, target(&file?))))

@@ -33,7 +33,7 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
     let has_verdict = report.has_verdict();
-    let compared = options.exports.compare.as_deref().zip(prediction);
+    let compared = options.compare.as_deref().zip(prediction);
     if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;

@@ -120,7 +120,7 @@ fn execute(line: CommandLine) -> Result<Exit> {
 /// If a file cannot be read, understood or written, or if the options contradict each other or the
 /// files. Each error names the file or the option that caused it.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(&options.messages);
+    let messages = Messages::new(options);
     match &options.no_effect {
         Some(found) if found.is_original => messages.warn(&found.message),
         Some(found) => return Err(usage(&*found.message)),
@@ -137,7 +137,6 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let earlier = run
         .options
-        .exports
         .compare
         .as_deref()
         .map(output::read_earlier)

@@ -95,7 +95,7 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    let page = options.exports.export_html.as_deref();
+    let page = options.export_html.as_deref();
     !page.is_some_and(is_standard_output)
         && !words(ONE_IPU_RESULTS)
             .chain(words("fit compare export_json export_markdown"))

@@ -1,7 +1,7 @@
 //! Defines the options of the command: one struct, with a group of options for each heading of the
-//! help.
+//! help that has more than four.
 //!
-//! An option is one field in one of these groups. The comment of the field is the option's text in
+//! An option is one field of the struct or of one of these groups. The comment of the field is the option's text in
 //! `--help`, `short_help` its text in `-h`. If the option affects only some results, `effects.rs`
 //! names them. `Options::request` copies the options that affect a split into a
 //! [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
@@ -19,7 +19,7 @@ mod values;
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
 pub use layers::LayerArgs;
-pub use results::{ExportArgs, ResultArgs, TableArgs};
+pub use results::{ResultArgs, TableArgs};
 pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
 pub use values::OfProfile;
 
@@ -29,7 +29,7 @@ use crate::report::emit::{MODEL, module_name};
 use crate::report::{Detail, Format, Units};
 use crate::search::{SearchOptions, Solver};
 use crate::time::StepOptions;
-use clap::{ArgAction, Args, Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 use std::path::PathBuf;
 use values::ShortHelp;
 
@@ -61,9 +61,40 @@ pub struct Options {
     #[command(flatten)]
     pub layers: LayerArgs,
 
-    /// Options that name report files to write, and an earlier report to compare with.
-    #[command(flatten)]
-    pub exports: ExportArgs,
+    /// Write the report as one page for the browser, with charts; it works without a network
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "A page for the browser",
+        help_heading = "Exports"
+    )]
+    pub export_html: Option<PathBuf>,
+
+    /// Compare with an earlier report, which --export-json wrote with --solve: print the
+    /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
+    /// longer does. With --fit, compare the compilation with the report that predicted it, stage
+    /// by stage, and say which --reserve would have been enough; the exit code is that of --fit
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "What changed since an earlier report",
+        help_heading = "Exports"
+    )]
+    pub compare: Option<PathBuf>,
+
+    /// Write the whole report as JSON, for programs; its schema is
+    /// schema/report-v1.schema.json. '-' is standard output
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "The whole report, for programs",
+        help_heading = "Exports"
+    )]
+    pub export_json: Option<PathBuf>,
+
+    /// Write a summary in Markdown, for a pull request or an issue
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_markdown: Option<PathBuf>,
 
     /// Name of the model in your code, which configurations put before the names of its modules
     #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
@@ -98,13 +129,36 @@ pub struct Options {
     #[arg(long, conflicts_with = "fit", help_heading = "Saved models")]
     pub load_from_file: bool,
 
-    /// Options that choose how much is printed on standard error.
-    #[command(flatten)]
-    pub messages: MessageArgs,
+    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
+    /// that suits. Results on standard output are always in bytes
+    #[arg(long, default_value = "bytes", help_heading = "Messages")]
+    pub units: Units,
 
-    /// Options that print something about the command and need no profile.
-    #[command(flatten)]
-    pub about: AboutArgs,
+    /// Print only errors and warnings: the verdict may depend on them
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
+    pub quiet: bool,
+
+    /// Print more about what is read and found; give it twice for even more
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Messages")]
+    pub verbose: u8,
+
+    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
+    /// PROFILE and no other option
+    #[arg(
+        long,
+        value_name = "WHAT",
+        exclusive = true,
+        help_heading = "The command itself"
+    )]
+    pub generate: Option<Generate>,
+
+    /// Print help: -h on one screen, --help with all options
+    #[arg(short, long, action = ArgAction::Help, help_heading = "The command itself")]
+    pub help: Option<bool>,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = "The command itself")]
+    pub version: Option<bool>,
 
     /// The arguments of the command line as they were given, for the report.
     #[arg(skip)]
@@ -135,17 +189,17 @@ impl Options {
         self.results.wants_verdict()
             || self.results.plan
             || self.results.explain
-            || self.exports.compare.is_some()
+            || self.compare.is_some()
     }
 
     /// Returns whether any requested result, such as an export, needs the whole report and not only
     /// the split.
     pub fn wants_report(&self) -> bool {
         let files = [
-            &self.exports.export_json,
-            &self.exports.export_markdown,
-            &self.exports.export_html,
-            &self.exports.compare,
+            &self.export_json,
+            &self.export_markdown,
+            &self.export_html,
+            &self.compare,
         ];
         files.iter().any(|file| file.is_some())
             || self.results.explain
@@ -206,7 +260,7 @@ impl Options {
     /// Returns how much of the report the requested results need: only the split, all tables, or
     /// everything that a page shows.
     fn detail(&self) -> Detail {
-        if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
+        if self.export_html.is_some() || self.export_json.is_some() {
             Detail::Page
         } else if self.wants_report() {
             Detail::Full
@@ -214,42 +268,6 @@ impl Options {
             Detail::Split
         }
     }
-}
-
-/// Options that choose how much is printed on standard error, and in which units.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Messages")]
-pub struct MessageArgs {
-    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
-    /// that suits. Results on standard output are always in bytes
-    #[arg(long, default_value = "bytes")]
-    pub units: Units,
-
-    /// Print only errors and warnings: the verdict may depend on them
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
-
-    /// Print more about what is read and found; give it twice for even more
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-}
-
-/// Options that print something about the command and need no profile.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "The command itself")]
-pub struct AboutArgs {
-    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
-    /// PROFILE and no other option
-    #[arg(long, value_name = "WHAT", exclusive = true)]
-    pub generate: Option<Generate>,
-
-    /// Print help: -h on one screen, --help with all options
-    #[arg(short, long, action = ArgAction::Help)]
-    pub help: Option<bool>,
-
-    /// Print the version
-    #[arg(short = 'V', long, action = ArgAction::Version)]
-    pub version: Option<bool>,
 }
 
 /// Values of `--generate`: the file that the command prints instead of reading a profile.

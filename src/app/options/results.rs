@@ -6,7 +6,6 @@ use crate::analysis::JudgedSplit;
 use crate::report::Format;
 use crate::report::emit::EmitForm;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
 
 /// Options that request results on standard output, and their format.
 #[derive(Debug, Clone, Args)]
@@ -107,39 +106,6 @@ impl ResultArgs {
     pub fn judged(&self) -> Option<&JudgedSplit> {
         self.splits.as_ref().or(self.layers_per_ipu.as_ref())
     }
-}
-
-/// Options that name report files to write, and an earlier report to compare with.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Exports")]
-pub struct ExportArgs {
-    /// Write the report as one page for the browser, with charts; it works without a network
-    #[arg(long, value_name = "FILE", short_help = "A page for the browser")]
-    pub export_html: Option<PathBuf>,
-
-    /// Compare with an earlier report, which --export-json wrote with --solve: print the
-    /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
-    /// longer does. With --fit, compare the compilation with the report that predicted it, stage
-    /// by stage, and say which --reserve would have been enough; the exit code is that of --fit
-    #[arg(
-        long,
-        value_name = "FILE",
-        short_help = "What changed since an earlier report"
-    )]
-    pub compare: Option<PathBuf>,
-
-    /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v1.schema.json. '-' is standard output
-    #[arg(
-        long,
-        value_name = "FILE",
-        short_help = "The whole report, for programs"
-    )]
-    pub export_json: Option<PathBuf>,
-
-    /// Write a summary in Markdown, for a pull request or an issue
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
 }
 
 /// Options that request tables of the model and of the memory that the compiler recorded.
