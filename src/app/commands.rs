@@ -45,14 +45,14 @@ impl Options {
     /// Returns the arguments with those options of the user that describe the model, the limits and
     /// the pipeline, but with no option that requests a result.
     fn own_arguments(&self) -> Vec<String> {
-        let (limits, mut own) = (&self.limits, self.repeated.clone());
-        if let Some(amounts) = &limits.mem_per_tile {
+        let mut own = self.repeated.clone();
+        if let Some(amounts) = &self.mem_per_tile {
             own.push(format!("--mem-per-tile={}", join(amounts, ",")));
         }
-        if limits.reserve != Reserve::Bytes(0) {
-            own.push(format!("--reserve={}", limits.reserve));
+        if self.reserve != Reserve::Bytes(0) {
+            own.push(format!("--reserve={}", self.reserve));
         }
-        own.extend(limits.num_ipus.map(|ipus| match ipus {
+        own.extend(self.num_ipus.map(|ipus| match ipus {
             IpuCount::Exactly(ipus) => format!("--num-ipus={ipus}"),
             IpuCount::UpTo(_) => "--num-ipus=auto".to_owned(),
         }));
@@ -89,7 +89,7 @@ impl Options {
             .as_ref()
             .map_or(0, |plan| plan.max_ipus as usize);
         let ipus = (row.ipus as usize).max(most).saturating_mul(2);
-        let limits = self.limits.mem_per_tile.as_ref();
+        let limits = self.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
             text += &format!("\n  more IPUs:      {}", line(&self.plan_on(ipus)));
         }
@@ -139,7 +139,7 @@ impl Options {
             && self.results.emit.is_empty()
             && self.time.micro_batch.len() < 2
             && self.search.solver == Solver::Ilp
-            && self.limits.memory_model == Rules::Full;
+            && self.memory_model == Rules::Full;
         let is_full = report.stages().iter().any(|stage| {
             let tile = &stage.fullest_tile;
             u128::from(tile.bytes) * 100 > u128::from(tile.limit) * 95

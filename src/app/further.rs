@@ -83,7 +83,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
         (options.save_to_file.is_some(), "--save-to-file"),
         (options.search.solver == Solver::Greedy, "--solver greedy"),
         (
-            options.limits.memory_model == Rules::Classic,
+            options.memory_model == Rules::Classic,
             "--memory-model classic",
         ),
     ]

@@ -1,6 +1,6 @@
 //! Runs the command, from its arguments to its exit code.
 //!
-//! Each option of the command line is a field of a group in `options`, such as `num_ipus` in
+//! Each option of the command line is a field of a group in `options`, such as `schedule` in
 //! `options/split.rs`. `options/mod.rs` puts the options into a [`Request`], and
 //! `src/analysis/request.rs` translates the request into a request to the solver.
 

@@ -1,8 +1,8 @@
 //! Defines which results each option affects.
 //!
-//! An option that affects only some results is in a list in this file. Without any of these results,
-//! the option would be ignored silently, so it is refused as wrong usage. `--help` prints the lists,
-//! and a test compares them with the behaviour of the command.
+//! An option that affects only some results is in a list in this file. Without any of these
+//! results, the option would be ignored silently, so it is refused as wrong usage. `--help` prints
+//! the lists, and a test compares them with the behaviour of the command.
 
 use crate::wording::joined;
 use clap::parser::ValueSource;

@@ -1,10 +1,10 @@
 //! Defines the options of the command: one struct, with a group of options for each heading of the
 //! help that has more than four.
 //!
-//! An option is one field of the struct or of one of these groups. The comment of the field is the option's text in
-//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `effects.rs`
-//! names them. `Options::request` copies the options that affect a split into a
-//! [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
+//! An option is one field of the struct or of one of these groups. The comment of the field is the
+//! option's text in `--help`, `short_help` its text in `-h`. If the option affects only some
+//! results, `effects.rs` names them. `Options::request` copies the options that affect a split into
+//! a [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
 //! `Level::pipelines` makes the pipelines to try from the settings of pipelines, such as
 //! `--recompute`, and `Level::question` makes the input of the solver, a `SearchRequest`.
 
@@ -20,18 +20,19 @@ pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
 pub use layers::LayerArgs;
 pub use results::{ResultArgs, TableArgs};
-pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
+pub use split::{PipelineArgs, SearchArgs, TimeArgs};
 pub use values::OfProfile;
 
 use crate::analysis::Request;
 use crate::memory::PipelineOptions;
+use crate::model::Rules;
 use crate::report::emit::{MODEL, module_name};
 use crate::report::{Detail, Format, Units};
-use crate::search::{SearchOptions, Solver};
+use crate::search::{IpuCount, Reserve, SearchOptions, Solver};
 use crate::time::StepOptions;
 use clap::{ArgAction, Parser, ValueEnum};
 use std::path::PathBuf;
-use values::ShortHelp;
+use values::{List, ShortHelp, mem_per_tile};
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -53,9 +54,46 @@ pub struct Options {
     #[command(flatten)]
     pub results: ResultArgs,
 
-    /// Options that limit the IPUs and the memory of a stage.
-    #[command(flatten)]
-    pub limits: LimitArgs,
+    /// How many IPUs you have, for all replicas together; or auto for the fewest on which the
+    /// model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or the number of
+    /// IPUs of a given split; 16 with --solver greedy or --memory-model classic
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        short_help = "How many IPUs you have, or auto",
+        help_heading = "Limits"
+    )]
+    pub num_ipus: Option<IpuCount>,
+
+    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
+    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
+    /// and for host exchange at the ends of a pipeline: start with 5% and compare
+    /// with a compilation for all IPUs
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        default_value = "0",
+        short_help = "Memory of each tile to keep free, such as 5%",
+        help_heading = "Limits"
+    )]
+    pub reserve: Reserve,
+
+    /// The memory limit of a stage on each tile, in bytes; by default, the memory of the profile's
+    /// tiles. A list, such as 600000,638976,500000, has one amount for each IPU
+    #[arg(long, value_name = "BYTES", value_parser = mem_per_tile, help_heading = "Limits")]
+    pub mem_per_tile: Option<List<u64>>,
+
+    /// Which memory to count: everything that the compiler recorded (full), or what the original
+    /// tool counted (classic), which is too little for most models
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "full",
+        conflicts_with = "fit",
+        help_heading = "Limits"
+    )]
+    pub memory_model: Rules,
 
     /// Options that choose the layers of the model and the operations that belong to them.
     #[command(flatten)]
@@ -210,7 +248,7 @@ impl Options {
     /// and in which pipeline. Values that depend on the model, such as the number of IPUs without
     /// `--num-ipus`, are chosen after the model is read.
     pub(crate) fn request(&self) -> Request {
-        let rules = self.limits.memory_model;
+        let rules = self.memory_model;
         let (pipeline, time, search) = (&self.pipeline, &self.time, &self.search);
         let detail = self.detail();
         // Readers of an exported page can try other splits, except after the greedy search, which
@@ -218,7 +256,7 @@ impl Options {
         let what_if = detail == Detail::Page && self.wants_split() && search.solver == Solver::Ilp;
         Request {
             options: SearchOptions {
-                reserve: self.limits.reserve,
+                reserve: self.reserve,
                 solver: search.solver,
                 pipeline: PipelineOptions {
                     schedule: pipeline.schedule,
@@ -246,8 +284,8 @@ impl Options {
             rules,
             layers: self.layers.options(rules),
             placement: self.layers.placement(),
-            memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
-            ipus: self.limits.num_ipus,
+            memory_per_tile: self.mem_per_tile.clone().unwrap_or_default(),
+            ipus: self.num_ipus,
             goal: search.objective,
             constraints: [&search.pin[..], &search.together, &search.cut_before].concat(),
             judged: self.results.judged().cloned(),

@@ -1,60 +1,13 @@
-//! Defines the options of the split: its limits, its objective and constraints, its pipeline, and
-//! the time of a step.
+//! Defines the options of the split: its objective and constraints, its pipeline, and the time of a
+//! step.
 
-use super::values::{
-    List, MAX_BATCHES, OfProfile, OrAuto, ShortHelp, bandwidth, mem_per_tile, micro_batch, or_auto,
-    proportion,
-};
+use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, micro_batch, or_auto, proportion};
 use crate::analysis::LayerConstraint;
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
-use crate::model::Rules;
-use crate::search::{IpuCount, Reserve, Solver};
+use crate::search::Solver;
 use crate::solve::Goal;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, value_parser};
-
-/// Options that limit the IPUs and the memory of a stage.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Limits")]
-pub struct LimitArgs {
-    /// How many IPUs you have, for all replicas together; or auto for the fewest on which the
-    /// model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or the number of
-    /// IPUs of a given split; 16 with --solver greedy or --memory-model classic
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        short_help = "How many IPUs you have, or auto"
-    )]
-    pub num_ipus: Option<IpuCount>,
-
-    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
-    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
-    /// and for host exchange at the ends of a pipeline: start with 5% and compare
-    /// with a compilation for all IPUs
-    #[arg(
-        long,
-        value_name = "AMOUNT",
-        default_value = "0",
-        short_help = "Memory of each tile to keep free, such as 5%"
-    )]
-    pub reserve: Reserve,
-
-    /// The memory limit of a stage on each tile, in bytes; by default, the memory of the profile's
-    /// tiles. A list, such as 600000,638976,500000, has one amount for each IPU
-    #[arg(long, value_name = "BYTES", value_parser = mem_per_tile)]
-    pub mem_per_tile: Option<List<u64>>,
-
-    /// Which memory to count: everything that the compiler recorded (full), or what the original
-    /// tool counted (classic), which is too little for most models
-    #[arg(
-        long,
-        value_name = "MODEL",
-        default_value = "full",
-        conflicts_with = "fit"
-    )]
-    pub memory_model: Rules,
-}
 
 /// Options that say which split is the best one, and which splits are allowed.
 #[derive(Debug, Clone, Args)]
