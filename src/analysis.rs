@@ -59,7 +59,7 @@ pub struct Analysis {
 
 /// Options for reading a profile and a debug file: extra results to compute, and faults to accept.
 /// By default, nothing extra is computed and no fault is accepted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOptions {
     /// Whether to find the tile and step at which the whole model takes the most memory, with the
     /// names of the variables that are live there.

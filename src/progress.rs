@@ -1,8 +1,9 @@
 //! Shows the progress of long work on a terminal, and measures how long each task takes.
 
+use elsa::sync::FrozenVec;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub struct Progress {
 }
 
 /// The description and duration of each ended task, in the order in which the tasks ended.
-type Ended = Arc<Mutex<Vec<(String, Duration)>>>;
+type Ended = Arc<FrozenVec<Box<(String, Duration)>>>;
 
 /// A running task with its progress bar. Dropping the value ends the task.
 #[derive(Debug)]
@@ -86,11 +87,8 @@ impl Progress {
         }
     }
 
-    pub fn ended(&self) -> Vec<(String, Duration)> {
-        self.ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub fn ended(&self) -> impl Iterator<Item = &(String, Duration)> {
+        self.ended.iter()
     }
 }
 
@@ -112,9 +110,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         self.ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((self.bar.prefix(), self.bar.elapsed()));
+            .push(Box::new((self.bar.prefix(), self.bar.elapsed())));
     }
 }
 
@@ -135,7 +131,7 @@ mod tests {
         assert_eq!((rows.bar.position(), bytes.bar.position()), (7, 5));
         drop(bytes);
         drop(rows);
-        let ended: Vec<_> = progress.ended().into_iter().map(|(what, _)| what).collect();
+        let ended: Vec<_> = progress.ended().map(|(what, _)| what).collect();
         assert_eq!(ended, ["bytes", "rows"]);
     }
 

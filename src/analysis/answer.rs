@@ -21,7 +21,6 @@ use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Re
 use crate::solve::{Plan, SolveError};
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -31,20 +30,20 @@ use std::sync::Arc;
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
-    pub(super) further: &'s [FurtherProfile],
+    pub further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The layerings (assignments of operations to layers) that requests have needed. Each entry
     /// has the options that determine the layering, and its index in `levels`. The index is `None`
     /// if there is no such layering, because the layers cannot be divided further.
-    known: RefCell<Vec<(Choice, Option<usize>)>>,
+    known: FrozenVec<Box<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
 
 /// A profile of the model, with its micro-batch size, for which the search finds a best split of
 /// its own.
 #[derive(Clone, Copy)]
-pub(super) struct SizedProfile<'s> {
+pub struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
     /// Number of samples in a micro-batch. `None` for the main profile (the first that the user
     /// names), whose micro-batch size is an option of the request.
@@ -72,7 +71,7 @@ pub(crate) struct Level<'s> {
     /// proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    pub(super) samples: Option<u64>,
+    pub samples: Option<u64>,
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -94,7 +93,7 @@ impl<'s> Answers<'s> {
             further,
             layers,
             levels: FrozenVec::new(),
-            known: RefCell::default(),
+            known: FrozenVec::new(),
             progress: progress.clone(),
         }
     }
@@ -103,7 +102,7 @@ impl<'s> Answers<'s> {
         self.whole_layers_of(self.main_profile(), request)
     }
 
-    pub(super) fn whole_layers_of(
+    pub fn whole_layers_of(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
@@ -121,7 +120,7 @@ impl<'s> Answers<'s> {
 
     /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile (the
     /// first that the user names) first.
-    pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
+    pub fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().filter_map(|other| {
             Some(SizedProfile {
@@ -263,7 +262,7 @@ impl<'s> Answers<'s> {
 
     /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
     /// PopTorch, for example, reserves a power of 2.
-    pub(super) fn supported(&self, ipus: usize) -> usize {
+    pub fn supported(&self, ipus: usize) -> usize {
         self.analysis.model.recording.framework.supported(ipus)
     }
 
@@ -305,20 +304,14 @@ impl<'s> Answers<'s> {
             number,
             samples: profile.samples,
         };
-        let known = self
-            .known
-            .borrow()
-            .iter()
-            .find(|known| known.0 == choice)
-            .map(|known| known.1);
-        let index = match known {
-            Some(index) => index,
+        let index = match self.known.iter().find(|known| known.0 == choice) {
+            Some(&(_, index)) => index,
             None => {
                 let index = self
                     .nth_layers(profile, request, number)?
                     .map(|layers| self.index_of(layers, profile.samples, request))
                     .transpose()?;
-                self.known.borrow_mut().push((choice, index));
+                self.known.push(Box::new((choice, index)));
                 index
             }
         };

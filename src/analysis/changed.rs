@@ -9,7 +9,7 @@ use crate::search::{IpuCount, Word};
 use crate::wording::join;
 
 #[derive(Debug, Clone)]
-pub(super) struct Changed {
+pub struct Changed {
     pub request: Request,
     pub change: Vec<Word>,
 }

@@ -19,7 +19,7 @@ mod tests;
 
 /// Every number of IPUs up to this number (the size of a POD16) is tried for sweeps (`--sweep`),
 /// plans (`--plan`) and the other splits of a report; of larger numbers, only some are.
-pub(super) const TRIED_IPUS: usize = 16;
+pub const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;

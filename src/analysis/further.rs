@@ -46,7 +46,7 @@ impl FurtherProfile {
 /// # Errors
 /// If a property, such as the number of tiles, differs between the two profiles; the error names
 /// the file and the first difference.
-pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
+pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
         let mut all = 0..mine.len().max(theirs.len());
         let Some(index) = all.find(|&index| mine.get(index) != theirs.get(index)) else {

@@ -276,7 +276,7 @@ fn sum(counts: &[usize]) -> usize {
 /// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
 /// Returns `None` if these numbers determine `plan`, because each stage except stage 0 begins with
 /// a block or directly after the last block.
-pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
+pub fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
     let counts = plan

@@ -305,7 +305,7 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
+pub fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
     let modules = by_modules(model);
     if modules.is_empty() {

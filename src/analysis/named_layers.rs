@@ -102,7 +102,7 @@ impl fmt::Display for LayerConstraint {
 
 /// Splits a list of layer names at commas. In the list, a comma or backslash that is part of a name
 /// has a backslash before it.
-pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
+pub fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     let mut names = vec![String::new()];
     let mut characters = list.chars();
     while let Some(character) = characters.next() {
@@ -131,7 +131,7 @@ const NAMES_SHOWN: usize = 8;
 
 /// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
 /// the model has no such layer, the error begins with `option`, in which the user gave the name.
-pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
+pub fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     let name = |position| printable(positions.name(position));
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {

@@ -333,6 +333,5 @@ impl Level<'_> {
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()
-        .find(|(is_true, _)| *is_true)
-        .map(|&(_, name)| name)
+        .find_map(|&(is_true, name)| is_true.then_some(name))
 }

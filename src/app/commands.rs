@@ -11,7 +11,7 @@ use crate::wording::join;
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).
-pub(super) fn line(arguments: &[String]) -> String {
+pub fn line(arguments: &[String]) -> String {
     arguments.iter().fold("popliner".to_owned(), |line, word| {
         line + " " + &shell(word)
     })
@@ -45,14 +45,14 @@ impl Options {
     /// Returns the arguments with those options of the user that describe the model, the limits and
     /// the pipeline, but with no option that requests a result.
     fn own_arguments(&self) -> Vec<String> {
-        let (limits, mut own) = (&self.limits, self.repeated.clone());
-        if let Some(amounts) = &limits.mem_per_tile {
+        let mut own = self.repeated.clone();
+        if let Some(amounts) = &self.mem_per_tile {
             own.push(format!("--mem-per-tile={}", join(amounts, ",")));
         }
-        if limits.reserve != Reserve::Bytes(0) {
-            own.push(format!("--reserve={}", limits.reserve));
+        if self.reserve != Reserve::Bytes(0) {
+            own.push(format!("--reserve={}", self.reserve));
         }
-        own.extend(limits.num_ipus.map(|ipus| match ipus {
+        own.extend(self.num_ipus.map(|ipus| match ipus {
             IpuCount::Exactly(ipus) => format!("--num-ipus={ipus}"),
             IpuCount::UpTo(_) => "--num-ipus=auto".to_owned(),
         }));
@@ -89,7 +89,7 @@ impl Options {
             .as_ref()
             .map_or(0, |plan| plan.max_ipus as usize);
         let ipus = (row.ipus as usize).max(most).saturating_mul(2);
-        let limits = self.limits.mem_per_tile.as_ref();
+        let limits = self.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
             text += &format!("\n  more IPUs:      {}", line(&self.plan_on(ipus)));
         }
@@ -110,19 +110,19 @@ impl Options {
             && (is_solved || results.plan)
             && !split.fits
         {
-            return with_head(
-                report
-                    .pipeline
-                    .iter()
-                    .flat_map(|pipeline| &pipeline.alternatives)
-                    .chain(&refusal.on_more_ipus)
-                    .filter(|other| other.fits)
-                    .map(|other| format!("\n  this fits:      {}", other.command))
-                    .collect(),
-            );
+            let fitting = report
+                .pipeline
+                .iter()
+                .flat_map(|pipeline| &pipeline.alternatives)
+                .chain(&refusal.on_more_ipus)
+                .filter(|other| other.fits);
+            return fitting.fold(String::new(), |text, other| {
+                let head = if text.is_empty() { "next:" } else { &text };
+                format!("{head}\n  this fits:      {}", other.command)
+            });
         }
         let is_suggested = is_solved && split.fits && self.search.solver == Solver::Ilp;
-        if !is_suggested || self.exports.export_html.is_some() {
+        if !is_suggested || self.export_html.is_some() {
             String::new()
         } else if split.stages.len() == 1 {
             self.after_one_ipu()
@@ -139,7 +139,7 @@ impl Options {
             && self.results.emit.is_empty()
             && self.time.micro_batch.len() < 2
             && self.search.solver == Solver::Ilp
-            && self.limits.memory_model == Rules::Full;
+            && self.memory_model == Rules::Full;
         let is_full = report.stages().iter().any(|stage| {
             let tile = &stage.fullest_tile;
             u128::from(tile.bytes) * 100 > u128::from(tile.limit) * 95
@@ -173,17 +173,8 @@ impl Options {
         if self.is_bare && arguments == self.own_arguments() {
             return String::new();
         }
-        with_head(format!("\n  on more IPUs:   {}", line(&arguments)))
+        format!("next:\n  on more IPUs:   {}", line(&arguments))
     }
-}
-
-/// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an
-/// empty text if there are no commands.
-fn with_head(lines: String) -> String {
-    if lines.is_empty() {
-        return lines;
-    }
-    format!("next:{lines}")
 }
 
 /// Returns a text that suggests two commands for the split that `command` finds. The first command

@@ -17,15 +17,14 @@ pub type Writer = fn(&Report) -> io::Result<String>;
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
 pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
-    let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
-        ("--export-json", &exports.export_json, |report| {
+        ("--export-json", &options.export_json, |report| {
             Ok(json(report)? + "\n")
         }),
-        ("--export-markdown", &exports.export_markdown, |report| {
+        ("--export-markdown", &options.export_markdown, |report| {
             Ok(markdown(report))
         }),
-        ("--export-html", &exports.export_html, |report| {
+        ("--export-html", &options.export_html, |report| {
             Ok(html(report))
         }),
     ];
@@ -45,7 +44,7 @@ pub fn is_standard_output(path: &Path) -> bool {
 /// before any work, so that no profile is lost.
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
-    let saved = options.saved.save_to_file.as_deref();
+    let saved = options.save_to_file.as_deref();
     if saved.is_some_and(is_standard_output) {
         return Err(usage(
             "--save-to-file - would mix with results on standard output; name a file, or ./- for \
@@ -61,13 +60,12 @@ pub fn check(options: &Options) -> Result<()> {
         .chain(forms)
     {
         let written = target(path);
-        let is_itself = |other| {
-            options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
-        };
+        let is_itself =
+            |other| options.load_from_file && (other, option) == ("PROFILE", "--save-to-file");
         let same = used
             .iter()
             .find(|(other, path)| *path == written && !is_itself(*other));
-        if companions(&target(&options.input.profile)).contains(&written) {
+        if companions(&target(&options.profile)).contains(&written) {
             return Err(usage(format!(
                 "{option} names {}, which SQLite would read as changes to the profile; give \
                  another name",
@@ -90,19 +88,18 @@ pub fn check(options: &Options) -> Result<()> {
 /// Returns one entry per file that the command reads or may read: the option (or argument) that
 /// names the file, and its path after all links are followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
-    let [framework, app] =
-        BESIDE.map(|name| (name, Some(options.input.profile.with_file_name(name))));
+    let [framework, app] = BESIDE.map(|name| (name, Some(options.profile.with_file_name(name))));
     [
-        ("PROFILE", Some(options.input.profile.clone())),
+        ("PROFILE", Some(options.profile.clone())),
         (
             "DEBUG",
-            (!options.saved.load_from_file)
+            (!options.load_from_file)
                 .then(|| debug_path(options).ok())
                 .flatten(),
         ),
         framework,
         app,
-        ("--compare", options.exports.compare.clone()),
+        ("--compare", options.compare.clone()),
     ]
     .into_iter()
     .filter_map(|(name, file)| Some((name, target(&file?))))

@@ -17,13 +17,12 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
         debug: debug_path(options).ok(),
-        is_debug_named: options.input.debug.is_some(),
+        is_debug_named: options.debug.is_some(),
         layers: run.request.layers.clone(),
         allow_incomplete: options.results.allow_incomplete,
     };
-    let mut compilation = messages.while_showing(|progress| {
-        Compilation::read_with(&options.input.profile, &read, progress)
-    })?;
+    let mut compilation = messages
+        .while_showing(|progress| Compilation::read_with(&options.profile, &read, progress))?;
     messages.warn_of_files(&compilation.warnings);
     read_beside(
         options,
@@ -34,7 +33,7 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
     let has_verdict = report.has_verdict();
-    let compared = options.exports.compare.as_deref().zip(prediction);
+    let compared = options.compare.as_deref().zip(prediction);
     if let (Some(fit), Some((path, prediction))) = (&mut report.fit, compared) {
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;

@@ -68,7 +68,7 @@ fn check_one<T: PartialEq + Display>(
 /// Returns the first option that the user gave and that works only with a single profile; `None` if
 /// no such option was given.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
-    let Options { tables, saved, .. } = options;
+    let tables = &options.tables;
     [
         (options.layers.list_layers, "--list-layers"),
         (tables.operation_breakdown, "--operation-breakdown"),
@@ -80,10 +80,10 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
             "--interlayer-communication",
         ),
         (tables.diagnose, "--diagnose"),
-        (saved.save_to_file.is_some(), "--save-to-file"),
+        (options.save_to_file.is_some(), "--save-to-file"),
         (options.search.solver == Solver::Greedy, "--solver greedy"),
         (
-            options.limits.memory_model == Rules::Classic,
+            options.memory_model == Rules::Classic,
             "--memory-model classic",
         ),
     ]
@@ -97,26 +97,23 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
-    let proportions = options.pipeline.amp.iter();
-    let all = options
-        .time
-        .micro_batch
-        .iter()
-        .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
-        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))));
+    let sizes = options.time.micro_batch.iter().map(|own| {
+        let what = format!("micro-batches of {}", own.value);
+        (&own.profile, Setting::MicroBatch(own.value), what)
+    });
+    let proportions = options.pipeline.amp.iter().map(|own| {
+        let what = format!("available memory proportion {}", own.value);
+        (&own.profile, Setting::Proportion(own.value), what)
+    });
     let mut further = Vec::new();
-    for (profile, setting) in all {
+    for (profile, setting, what) in sizes.chain(proportions) {
         let Some(path) = profile else { continue };
         let mut own = options.clone();
-        own.input.profile.clone_from(path);
-        own.input.debug = None;
-        own.saved.load_from_file = false;
+        own.profile.clone_from(path);
+        own.debug = None;
+        own.load_from_file = false;
         profile_path::resolve(&mut own, messages)?;
-        let what = match setting {
-            Setting::MicroBatch(size) => format!("micro-batches of {size}"),
-            Setting::Proportion(value) => format!("available memory proportion {value}"),
-        };
-        messages.info(format!("{what}: {}", displayed(&own.input.profile)));
+        messages.info(format!("{what}: {}", displayed(&own.profile)));
         further.push(FurtherProfile {
             setting,
             analysis: input::read(&mut own, messages)?,

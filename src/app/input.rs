@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// the profile if a report needs them. If a saved model has layer regexes, they replace the regexes
 /// in the options, unless the user gave other regexes.
 pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
-    let profile = &options.input.profile;
+    let profile = &options.profile;
     let allow_incomplete = options.results.allow_incomplete;
-    let mut analysis = if options.saved.load_from_file {
-        if options.input.debug.is_some() {
+    let mut analysis = if options.load_from_file {
+        if options.debug.is_some() {
             return Err(usage(
                 "a saved model already has its debug contexts; leave DEBUG out",
             ));
@@ -36,7 +36,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     } else {
         let debug = debug_path(options)?;
         let read = ReadOptions {
-            memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
+            memory_peak: options.tables.diagnose || options.save_to_file.is_some(),
             names: options.wants_report() || options.wants_split(),
             allow_incomplete,
         };
@@ -48,7 +48,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         ));
     }
     messages.warn_of_files(&analysis.warnings);
-    if let Some(file) = &options.saved.save_to_file {
+    if let Some(file) = &options.save_to_file {
         analysis.model.layer_regexes = options.layers.regexes();
         messages.while_showing(|progress| {
             let _task = progress.begin("saving the model", 0);
@@ -77,7 +77,7 @@ pub fn read_beside(
     provenance: &mut Provenance,
     warnings: &mut FileWarnings,
 ) {
-    let profile = &options.input.profile;
+    let profile = &options.profile;
     if !options.wants_report() {
         return;
     }
@@ -112,10 +112,10 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
 /// # Errors
 /// If no debug file is found. If the profile is also unreadable, the error is about the profile.
 pub fn debug_path(options: &Options) -> Result<PathBuf> {
-    if let Some(path) = &options.input.debug {
+    if let Some(path) = &options.debug {
         return Ok(path.clone());
     }
-    let profile = &options.input.profile;
+    let profile = &options.profile;
     let mut places = ["debug.cbor", "../debug.cbor"]
         .iter()
         .map(|name| profile.with_file_name(name));

@@ -1,6 +1,6 @@
 //! Writes messages for people to standard error while the tool runs.
 
-use super::options::MessageArgs;
+use super::Options;
 use crate::message::FileWarnings;
 use crate::progress::Progress;
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
@@ -24,7 +24,7 @@ pub struct Messages {
 impl Messages {
     /// Creates the writer of messages for `options`. With `-q`, it writes only errors and warnings;
     /// each `-v` adds a level.
-    pub fn new(options: &MessageArgs) -> Self {
+    pub fn new(options: &Options) -> Self {
         Self {
             level: if options.quiet {
                 -1

@@ -1,6 +1,6 @@
 //! Runs the command, from its arguments to its exit code.
 //!
-//! Each option of the command line is a field of a group in `options`, such as `num_ipus` in
+//! Each option of the command line is a field of a group in `options`, such as `schedule` in
 //! `options/split.rs`. `options/mod.rs` puts the options into a [`Request`], and
 //! `src/analysis/request.rs` translates the request into a request to the solver.
 
@@ -120,8 +120,12 @@ fn execute(line: CommandLine) -> Result<Exit> {
 /// If a file cannot be read, understood or written, or if the options contradict each other or the
 /// files. Each error names the file or the option that caused it.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(&options.messages);
-    refuse_no_effect(options, messages)?;
+    let messages = Messages::new(options);
+    match &options.no_effect {
+        Some(found) if found.is_original => messages.warn(&found.message),
+        Some(found) => return Err(usage(&*found.message)),
+        None => {}
+    }
     let mut options = options.clone();
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
@@ -133,7 +137,6 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     };
     let earlier = run
         .options
-        .exports
         .compare
         .as_deref()
         .map(output::read_earlier)
@@ -286,26 +289,6 @@ impl Run {
         }
         Ok(report)
     }
-}
-
-/// Returns an error if the command line has an option that affects no requested result. Only prints
-/// a warning if the original tool, which was written in Python, would have accepted the command
-/// line.
-fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
-    let Some(NoEffect {
-        option,
-        on,
-        is_original,
-    }) = &options.no_effect
-    else {
-        return Ok(());
-    };
-    let text = |what| format!("{option} {what}; give it with {on}, or leave it out");
-    if !is_original {
-        return Err(usage(text("acts on none of the requested results")));
-    }
-    messages.warn(text("changes none of these results"));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use elsa::FrozenVec;
 /// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
 /// if the profile cannot be read; the error is reported when the profile is read later.
 pub fn is_compiled_pipeline(options: &Options) -> bool {
-    !options.saved.load_from_file
-        && Outline::read(&options.input.profile)
+    !options.load_from_file
+        && Outline::read(&options.profile)
             .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
 }
 

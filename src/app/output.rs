@@ -13,8 +13,8 @@ use crate::profile::RecordedTile;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit;
 use crate::report::{
-    self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table,
-    terminal,
+    self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, stages_as_json,
+    sweep_table, terminal,
 };
 use anyhow::{Context, Result};
 use std::io::{self, Write};
@@ -151,7 +151,7 @@ impl Outputs<'_> {
         let results = &self.options.results;
         match self.solved_tables() {
             Some(tables) => sections.tables(&tables)?,
-            None if results.solve => sections.stages(split)?,
+            None if results.solve => sections.text("solve", stages_as_json(split)? + "\n")?,
             None => {}
         }
         for form in results.forms() {

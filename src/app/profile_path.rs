@@ -24,10 +24,10 @@ const NAME: &str = "profile.pop";
 /// If a folder has no profile, or has several profiles that can be split, or if `--fit` is given
 /// with a saved model.
 pub fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
-    let path = &options.input.profile;
-    if options.saved.load_from_file || !path.is_dir() {
-        options.saved.load_from_file |= is_saved(path);
-        if options.results.fit && options.saved.load_from_file {
+    let path = &options.profile;
+    if options.load_from_file || !path.is_dir() {
+        options.load_from_file |= is_saved(path);
+        if options.results.fit && options.load_from_file {
             return Err(usage(format!(
                 "--fit judges a profile, and {} is a model that --save-to-file wrote; \
                  {GIVE_PROFILE}",
@@ -43,7 +43,7 @@ pub fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
         several => only_profile(several, options)?,
     };
     messages.summary(format!("Reading {}", displayed(&profile)));
-    options.input.profile = profile;
+    options.profile = profile;
     Ok(())
 }
 
@@ -108,7 +108,7 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.to_path_buf());
     }
-    let folder = options.input.profile.to_string_lossy();
+    let folder = options.profile.to_string_lossy();
     let lines = several.iter().map(|(path, outline)| {
         let what = outline.as_ref().map_or_else(ToString::to_string, kind);
         let mut arguments = options.arguments.clone();
@@ -119,7 +119,7 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",
-        displayed(&options.input.profile),
+        displayed(&options.profile),
         several.len(),
         lines.collect::<String>()
     )))

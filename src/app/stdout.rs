@@ -3,7 +3,7 @@
 
 use crate::escape;
 use crate::report::terminal::TextStyle;
-use crate::report::{Format, Split, Table, stages_as_json};
+use crate::report::{Format, Table};
 use crate::wording::join;
 #[cfg(unix)]
 use std::fs::File;
@@ -102,18 +102,13 @@ impl<'a, W: Write> Sections<'a, W> {
         Ok(())
     }
 
-    /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
-    /// each stage, in the format of the original tool.
-    pub fn stages(&mut self, split: &Split) -> io::Result<()> {
-        self.add("solve", stages_as_json(split)? + "\n")
-    }
-
     /// Writes a text, such as a configuration, as the next result. In JSON with several results,
-    /// the text becomes a JSON string, but the report of `--export-json` is inserted unchanged.
+    /// the text becomes a JSON string, but stages and the report of `--export-json`, which are JSON
+    /// already, are inserted unchanged.
     pub fn text(&mut self, name: &str, text: String) -> io::Result<()> {
         match self.format {
             Format::Json if !self.has_names => self.out.write_all(text.as_bytes()),
-            Format::Json if name != "export-json" => {
+            Format::Json if !["solve", "export-json"].contains(&name) => {
                 self.add(name, escape::json(serde_json::to_string(&text)?))
             }
             _ => self.add(name, text),

@@ -208,11 +208,8 @@ fn estimates_in(
     database.rows_if_any(table, ids, |row| {
         let mut maximum = None;
         for id in row.list(1, usize::MAX)? {
-            let Some(of_ipu) = slowest.get(&id) else {
-                let problem = format!("`{SLOWEST}` has no row with the id {id}");
-                return Err(row.problem(1, problem));
-            };
-            maximum = maximum.max(Some(*of_ipu));
+            let missing = || row.problem(1, format!("`{SLOWEST}` has no row with the id {id}"));
+            maximum = maximum.max(Some(*slowest.get(&id).ok_or_else(missing)?));
         }
         if let Some(maximum) = maximum {
             cycles.insert(row.unsigned(0)?, maximum);

@@ -47,7 +47,7 @@ pub struct Program {
     /// `exchange_regions` is empty.
     ///
     /// [`Profile::region_variables`]: super::Profile::region_variables
-    pub regions: Arc<[u64]>,
+    pub regions: Arc<Vec<u64>>,
 }
 
 impl Program {
@@ -338,7 +338,7 @@ impl ProgramKind {
 /// the ids of the region sets that it moves. `programs.variant_index` is the id of the row. The
 /// kind is `None` for a program that neither runs a compute set nor exchanges data between tiles
 /// nor calls a function.
-type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>;
+type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<Vec<u64>>)>;
 
 /// Reads the `program_type_*` tables, which have details of programs by program type.
 /// `compute_sets` and `programs` map the ids of compute sets and programs to their indices.
@@ -351,17 +351,15 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         row.tile_runs(1).map(ProgramKind::DoExchange)
     })?;
     let calls = read_calls(database, programs)?;
-    let mut details: FxHashMap<_, (Option<ProgramKind>, Vec<u64>)> = FxHashMap::default();
+    let mut details = Details::default();
     for (table, kinds) in [
         (ON_TILE_EXECUTE, executes),
         (DO_EXCHANGE, exchanges),
         (CALL, calls),
     ] {
-        details.extend(
-            kinds
-                .into_iter()
-                .map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))),
-        );
+        for (id, kind) in kinds {
+            details.insert((table, id), (Some(kind), Arc::default()));
+        }
     }
     for (table, columns, owner) in REGION_COLUMNS {
         // The profile may lack the table of a program type that the model does not use.
@@ -371,24 +369,12 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         database.rows(table, columns, |row| {
             let (_, regions) = details.entry((owner, row.unsigned(0)?)).or_default();
             for column in 1..columns.len() {
-                regions.extend(row.optional(column)?);
+                Arc::make_mut(regions).extend(row.optional(column)?);
             }
             Ok(())
         })?;
     }
-    // Most programs move no regions of variables. Their lists of region sets are empty, and an
-    // empty `Arc` needs no memory of its own.
-    let shared = |regions: Vec<u64>| {
-        if regions.is_empty() {
-            Arc::default()
-        } else {
-            regions.into()
-        }
-    };
-    Ok(details
-        .into_iter()
-        .map(|(row, (kind, regions))| (row, (kind, shared(regions))))
-        .collect())
+    Ok(details)
 }
 
 /// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
@@ -400,7 +386,7 @@ fn kind_of(
     row: &Cells<'_>,
     name: &str,
     variant_index: Option<u64>,
-) -> Result<(ProgramKind, Arc<[u64]>)> {
+) -> Result<(ProgramKind, Arc<Vec<u64>>)> {
     let table = match name {
         "OnTileExecute" => ON_TILE_EXECUTE,
         "DoExchange" => DO_EXCHANGE,

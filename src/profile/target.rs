@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 
 /// Version of the report format of a profile (`version_info`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct FormatVersion {
     /// The first number of the version, such as 3 in 3.8.0. All versions with SQLite files have 3.
     pub major: u64,

@@ -83,7 +83,7 @@ impl OverLimit {
 
 /// Returns the stage of `split` that exceeds the limit of its IPU most, and changes of the model
 /// that free memory in this stage, or `None` if no stage exceeds its limit.
-pub(super) fn most_over(
+pub fn most_over(
     costs: &PipelineCosts<'_>,
     split: &ShownSplit,
 ) -> Option<(OverLimit, Vec<Advice>)> {

@@ -42,7 +42,7 @@ const TILES_OF_A_CRITICAL_ONE: usize = 4;
 /// on all tiles at once. With so few positions, this takes less time than computing them on the
 /// fullest tiles of the splits that the search has found, and checking each of these splits on all
 /// tiles.
-pub(super) const FEW_POSITIONS: usize = 64;
+pub const FEW_POSITIONS: usize = 64;
 
 /// Value of [`Computed::tiles`] if the bytes of ranges of positions were computed on all tiles, not
 /// only on critical ones (fullest tiles of splits).
@@ -50,7 +50,7 @@ const ALL_TILES: usize = usize::MAX;
 
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
-pub(super) enum Tiles {
+pub enum Tiles {
     /// The tiles on which earlier requests computed the bytes of ranges. Tiles that became critical
     /// (fullest tiles of splits) since then are not added. If a needed range was not computed yet,
     /// ranges are computed on all critical tiles.
@@ -66,7 +66,7 @@ pub(super) enum Tiles {
 /// The already computed costs of one profile in one pipeline: the memory model of the profile, set
 /// to the pipeline, and the bytes of ranges, the bytes that flow over cuts, and the times of
 /// stages.
-pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
+pub type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
 /// The memory and time of ranges of positions (In, layers, Out) in one profile, in each pipeline
 /// that the search tries.

@@ -103,7 +103,7 @@ impl ShownSplit {
 
 /// Returns the memory of each of `ranges` as a separate stage, in the profile in which this stage
 /// has the lowest peak.
-pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
+pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let lower = |(one, other): (StageMemory, StageMemory)| {
         [one, other]
             .into_iter()

@@ -262,9 +262,7 @@ impl<'a> Space<'a> {
         }
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
-}
 
-impl<'a> Space<'a> {
     /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
     /// that later searches include it, and returns the bytes on the fullest tile of the split;

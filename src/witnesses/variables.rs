@@ -16,14 +16,10 @@ pub fn check_variables(
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
     let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
-    // If no label lacks contexts, which is the usual case, no variable needs to be looked at.
-    let unlabelled: Vec<u32> = if variables.labels.iter().any(|label| label.lacks_contexts) {
-        (0..variables.len() as u32)
-            .filter(|own| label(own).lacks_contexts)
-            .collect()
-    } else {
-        Vec::new()
-    };
+    let unlabelled: Vec<u32> = (0..variables.len() as u32)
+        .into_par_iter()
+        .filter(|own| label(own).lacks_contexts)
+        .collect();
     let lacking = |table, what, positions: &[u32]| {
         (!positions.is_empty()).then(|| {
             let mut bytes = vec![0; profile.target.num_tiles as usize];

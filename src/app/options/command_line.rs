@@ -11,7 +11,7 @@ use std::path::Path;
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
 /// constraints on a split. Suggested commands repeat these options. They do not repeat limits and
 /// the number of IPUs, for which they have values of their own.
-const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
+const REPEATED: &str = "profile debug allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
 /// Options that suggested commands do not repeat, although they are in a group that [`REPEATED`]
@@ -95,7 +95,7 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    let page = options.exports.export_html.as_deref();
+    let page = options.export_html.as_deref();
     !page.is_some_and(is_standard_output)
         && !words(ONE_IPU_RESULTS)
             .chain(words("fit compare export_json export_markdown"))

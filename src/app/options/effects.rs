@@ -1,13 +1,12 @@
 //! Defines which results each option affects.
 //!
-//! An option that affects only some results says so where it is declared: its `group` is one of the
-//! lists in this file. Without any of these results, the option would be ignored silently, so it is
-//! refused as wrong usage. `--help` prints the lists, and a test compares them with the behaviour
-//! of the command.
+//! An option that affects only some results is in a list in this file. Without any of these
+//! results, the option would be ignored silently, so it is refused as wrong usage. `--help` prints
+//! the lists, and a test compares them with the behaviour of the command.
 
 use crate::wording::joined;
 use clap::parser::ValueSource;
-use clap::{ArgGroup, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 
 /// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
 /// conflicts with them. Separated by spaces.
@@ -15,75 +14,62 @@ pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
-/// Clap id of the group of options that affect only results about splits. The id is `on`, followed
-/// by the clap ids of the options that request these results.
-pub const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results that show each stage of a split. The id
-/// is `on`, followed by the clap ids of the options that request such results.
-pub const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results that compare bytes with the memory
-/// limit of a tile. The id is `on`, followed by the clap ids of the options that request such
-/// results.
-pub const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
-     compare export_json export_markdown export_html fit";
-/// Clap id of the group of options that affect only configurations of `--emit`, namely those that
-/// contain names of modules. The id is `on`, followed by the clap id of the option that requests
-/// configurations.
-pub const ON_EMIT: &str = "on emit";
-/// Clap id of the group of options that affect only results that are printed as tables. The id is
-/// `on`, followed by the clap ids of the options that request these results.
-pub const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
-     layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
-     fit";
-/// Clap id of the group of options that affect only the table with a row for each tile. The id is
-/// `on`, followed by the clap id of the option that requests this table.
-pub const ON_TILES: &str = "on memory_totals";
-
-/// The clap ids of all groups of options that affect only some results, in the order in which
-/// `--help` lists these groups.
-const GROUPS: [&str; 6] = [
-    ON_SPLITS, ON_STAGES, ON_LIMITS, ON_EMIT, ON_TABLES, ON_TILES,
-];
-
 /// Clap ids of the options of the original tool, a Python program that accepted these options in
 /// any combination. Separated by spaces.
 const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_breakdown \
      memory_totals memory_affinity interlayer_communication layer_name_regex inputs_regex_layer_0 \
      save_to_file load_from_file verbose";
 
-/// Returns a clap group for each id in [`GROUPS`]. The declaration of an option names the group
-/// that the option joins.
-pub fn groups() -> [ArgGroup; GROUPS.len()] {
-    GROUPS.map(|id| ArgGroup::new(id).multiple(true))
-}
-
-/// A group of options that affect the same results, and the options that request these results. All
-/// names are clap ids.
+/// Options that affect the same results, and the options that request these results. All names are
+/// clap ids, separated by spaces.
 #[derive(Debug)]
 pub struct Effect {
-    /// The options of the group, which affect only some results. Each would be ignored unless an
-    /// option that requests these results ([`on`](Self::on)) is given too.
-    pub options: Vec<String>,
+    /// The options that affect only some results. Each would be ignored unless an option that
+    /// requests these results ([`on`](Self::on)) is given too.
+    pub options: &'static str,
     /// Options that request the results which [`options`](Self::options) affect. If any of
     /// `options` is given, at least one of these must be given too.
-    pub on: Vec<&'static str>,
+    pub on: &'static str,
 }
 
 impl Effect {
-    /// Returns one entry per group of options that affect only some results. `command` must already
-    /// be built by clap, since building adds the options to the groups.
-    pub fn all(command: &Command) -> Vec<Self> {
-        GROUPS
-            .iter()
-            .filter_map(|on| {
-                let group = command.get_groups().find(|group| group.get_id() == on)?;
-                Some(Self {
-                    options: group.get_args().map(ToString::to_string).collect(),
-                    on: words(on).skip(1).collect(),
-                })
-            })
-            .collect()
-    }
+    /// All options that affect only some results, in the order in which `--help` lists them.
+    pub const ALL: [Self; 6] = [
+        // Results about splits.
+        Self {
+            options: "num_ipus untie schedule recompute accumulator optimizer_state amp \
+                 micro_batches replicas ipu_link_bandwidth streaming_bandwidth objective pin \
+                 together cut_before solver",
+            on: "solve emit sweep plan explain splits layers_per_ipu compare",
+        },
+        // Results that show each stage of a split.
+        Self {
+            options: "micro_batch",
+            on: "solve emit plan explain splits layers_per_ipu compare",
+        },
+        // Results that compare bytes with the memory limit of a tile.
+        Self {
+            options: "reserve mem_per_tile",
+            on: "solve emit sweep plan explain splits layers_per_ipu compare export_json \
+                 export_markdown export_html fit",
+        },
+        // Configurations with the names of modules.
+        Self {
+            options: "module_root",
+            on: "emit",
+        },
+        // Results that are printed as tables.
+        Self {
+            options: "format",
+            on: "solve sweep plan compare operation_breakdown layer_breakdown memory_totals \
+                 memory_affinity interlayer_communication diagnose list_layers fit",
+        },
+        // The table with a row for each tile.
+        Self {
+            options: "tiles",
+            on: "memory_totals",
+        },
+    ];
 }
 
 pub fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
@@ -98,11 +84,9 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 /// An option that affects none of the requested results, so that it would be ignored.
 #[derive(Debug, Clone)]
 pub struct NoEffect {
-    /// The option that affects no requested result, as it is written on the command line.
-    pub option: String,
-    /// The options that request the results which `option` affects, in words, such as `--solve or
-    /// --plan`.
-    pub on: String,
+    /// The message that names the option, and the options that request the results which it
+    /// affects.
+    pub message: String,
     /// Whether the original tool, the Python program before popliner, would have accepted the
     /// command line.
     pub is_original: bool,
@@ -121,45 +105,46 @@ impl NoEffect {
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };
-        let (option, on) = Effect::all(command)
+        let (option, on) = Effect::ALL
             .into_iter()
-            .filter(|effect| !effect.on.iter().any(|id| is_given(id)))
+            .filter(|effect| !words(effect.on).any(is_given))
             .find_map(|Effect { options, on }| {
-                Some((options.into_iter().find(|id| is_given(id))?, on))
+                Some((words(options).find(|id| is_given(id))?, on))
             })?;
+        let is_original = command
+            .get_arguments()
+            .map(|arg| arg.get_id().as_str())
+            .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id));
+        let what = if is_original {
+            "changes none of these results"
+        } else {
+            "acts on none of the requested results"
+        };
+        let (option, on) = (listed(option, "or"), listed(on, "or"));
         Some(Self {
-            option: listed(&[option], "or"),
-            on: listed(&on, "or"),
-            is_original: command
-                .get_arguments()
-                .map(|arg| arg.get_id().as_str())
-                .all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
+            message: format!("{option} {what}; give it with {on}, or leave it out"),
+            is_original,
         })
     }
 }
 
 /// Writes the section of `--help` that lists each group of options with the results that it
-/// affects. `command` must be built.
-pub fn help(command: &Command) -> String {
+/// affects.
+pub fn help() -> String {
     let mut text =
         "Options that act only on certain results, and are refused without one of them:\n"
             .to_owned();
-    for Effect { options, on } in Effect::all(command) {
-        text += &format!(
-            "  {}:\n    {}\n",
-            listed(&options, "and"),
-            listed(&on, "and")
-        );
+    for Effect { options, on } in Effect::ALL {
+        text += &format!("  {}:\n    {}\n", listed(options, "and"), listed(on, "and"));
     }
     text
 }
 
 /// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
 /// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
-fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    let options: Vec<String> = ids
-        .iter()
-        .map(|id| format!("--{}", id.as_ref().replace('_', "-")))
+fn listed(ids: &'static str, last: &str) -> String {
+    let options: Vec<String> = words(ids)
+        .map(|id| format!("--{}", id.replace('_', "-")))
         .collect();
     joined(&options, last)
 }
@@ -172,8 +157,9 @@ mod tests {
     #[test]
     fn every_name_is_that_of_an_option() {
         let command = Options::described();
-        let lists = GROUPS.iter().flat_map(|on| words(on).skip(1));
-        for id in lists.chain([ONE_IPU_RESULTS, ORIGINAL].into_iter().flat_map(words)) {
+        let effects = Effect::ALL.iter();
+        let lists = effects.flat_map(|effect| [effect.options, effect.on]);
+        for id in lists.chain([ONE_IPU_RESULTS, ORIGINAL]).flat_map(words) {
             let mut all = command.get_arguments();
             assert!(all.any(|arg| arg.get_id() == id), "{id}");
         }

@@ -63,12 +63,10 @@ Results go to standard output; progress, warnings and summaries to standard erro
 impl Options {
     /// Returns the parser of the command line, with the texts of `-h` and `--help`.
     pub(crate) fn described() -> clap::Command {
-        let mut options = Self::command();
-        options.build();
         Self::command()
             .long_about(format!("{LONG_ABOUT}\n\n{EXAMPLES}"))
             .after_help(format!("{EXAMPLES}\n\n{REST}"))
-            .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help(&options)))
+            .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help()))
             .mut_args(|option| match option.get_long_help() {
                 Some(help) => {
                     let Some(default) = option.get_default_values().first() else {

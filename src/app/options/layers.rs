@@ -1,6 +1,5 @@
-//! Defines the options about the files to read, and about the layers of the model.
+//! Defines the options about the layers of the model.
 
-use super::effects::ON_SPLITS;
 use super::values::ShortHelp;
 use crate::message::BadValue;
 use crate::model::{
@@ -9,42 +8,6 @@ use crate::model::{
 };
 use clap::Args;
 use regex::Regex;
-use std::path::PathBuf;
-
-/// The arguments that name the files to read.
-#[derive(Debug, Clone, Args)]
-pub struct InputArgs {
-    /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
-    /// model that --save-to-file wrote
-    #[arg(
-        value_name = "PROFILE",
-        short_help = "Poplar's report folder, or profile.pop in it"
-    )]
-    pub profile: PathBuf,
-
-    /// The debug contexts of the compilation that wrote PROFILE; by default, debug.cbor beside
-    /// the profile or one folder above
-    #[arg(
-        value_name = "DEBUG",
-        short_help = "debug.cbor, if it is not beside the profile"
-    )]
-    pub debug: Option<PathBuf>,
-}
-
-/// Options about a model that an earlier run saved.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Saved models")]
-pub struct SavedModelArgs {
-    /// Save the analysed model: it loads in a fraction of the time, and you can try other layers,
-    /// limits and constraints on it
-    #[arg(long, value_name = "FILE")]
-    pub save_to_file: Option<PathBuf>,
-
-    /// Refuse PROFILE unless --save-to-file wrote it. A saved model also loads without this
-    /// option
-    #[arg(long, conflicts_with = "fit")]
-    pub load_from_file: bool,
-}
 
 /// Options that choose the layers of the model and the operations that belong to them.
 #[derive(Debug, Clone, Args)]
@@ -85,7 +48,7 @@ pub struct LayerArgs {
     /// Let the layers that share this weight run on several IPUs, each with its own copy; 'all'
     /// stands for every shared weight. This shows what you would gain by untying the weight in
     /// the model: no framework runs such a split while it is tied. May be given several times
-    #[arg(long, value_name = "WEIGHT", group = ON_SPLITS)]
+    #[arg(long, value_name = "WEIGHT")]
     pub untie: Vec<String>,
 }
 

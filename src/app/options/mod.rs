@@ -1,10 +1,10 @@
 //! Defines the options of the command: one struct, with a group of options for each heading of the
-//! help.
+//! help that has more than four.
 //!
-//! An option is one field in one of these groups. The comment of the field is the option's text in
-//! `--help`, `short_help` its text in `-h`. If the option affects only some results, `group` names
-//! them ([`effects`]). `Options::request` copies the options that affect a split into a
-//! [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
+//! An option is one field of the struct or of one of these groups. The comment of the field is the
+//! option's text in `--help`, `short_help` its text in `-h`. If the option affects only some
+//! results, `effects.rs` names them. `Options::request` copies the options that affect a split into
+//! a [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
 //! `Level::pipelines` makes the pipelines to try from the settings of pipelines, such as
 //! `--recompute`, and `Level::question` makes the input of the solver, a `SearchRequest`.
 
@@ -18,49 +18,125 @@ mod values;
 
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
-pub use layers::{InputArgs, LayerArgs, SavedModelArgs};
-pub use results::{ExportArgs, ResultArgs, TableArgs};
-pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
+pub use layers::LayerArgs;
+pub use results::{ResultArgs, TableArgs};
+pub use split::{PipelineArgs, SearchArgs, TimeArgs};
 pub use values::OfProfile;
 
 use crate::analysis::Request;
 use crate::memory::PipelineOptions;
+use crate::model::Rules;
 use crate::report::emit::{MODEL, module_name};
 use crate::report::{Detail, Format, Units};
-use crate::search::{SearchOptions, Solver};
+use crate::search::{IpuCount, Reserve, SearchOptions, Solver};
 use crate::time::StepOptions;
-use clap::{ArgAction, Args, Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
+use std::path::PathBuf;
+use values::{List, ShortHelp, mem_per_tile};
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "popliner", version, max_term_width = 100)]
-#[command(arg_required_else_help = true)]
-#[command(disable_help_flag = true, disable_version_flag = true, groups = effects::groups())]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
-    /// The arguments that name the files to read.
-    #[command(flatten)]
-    pub input: InputArgs,
+    /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
+    /// model that --save-to-file wrote
+    #[arg(short_help = "Poplar's report folder, or profile.pop in it")]
+    pub profile: PathBuf,
+
+    /// The debug contexts of the compilation that wrote PROFILE; by default, debug.cbor beside
+    /// the profile or one folder above
+    #[arg(short_help = "debug.cbor, if it is not beside the profile")]
+    pub debug: Option<PathBuf>,
 
     /// Options that request results, such as `--solve` and `--plan`.
     #[command(flatten)]
     pub results: ResultArgs,
 
-    /// Options that limit the IPUs and the memory of a stage.
-    #[command(flatten)]
-    pub limits: LimitArgs,
+    /// How many IPUs you have, for all replicas together; or auto for the fewest on which the
+    /// model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or the number of
+    /// IPUs of a given split; 16 with --solver greedy or --memory-model classic
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        short_help = "How many IPUs you have, or auto",
+        help_heading = "Limits"
+    )]
+    pub num_ipus: Option<IpuCount>,
+
+    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
+    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
+    /// and for host exchange at the ends of a pipeline: start with 5% and compare
+    /// with a compilation for all IPUs
+    #[arg(
+        long,
+        value_name = "AMOUNT",
+        default_value = "0",
+        short_help = "Memory of each tile to keep free, such as 5%",
+        help_heading = "Limits"
+    )]
+    pub reserve: Reserve,
+
+    /// The memory limit of a stage on each tile, in bytes; by default, the memory of the profile's
+    /// tiles. A list, such as 600000,638976,500000, has one amount for each IPU
+    #[arg(long, value_name = "BYTES", value_parser = mem_per_tile, help_heading = "Limits")]
+    pub mem_per_tile: Option<List<u64>>,
+
+    /// Which memory to count: everything that the compiler recorded (full), or what the original
+    /// tool counted (classic), which is too little for most models
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "full",
+        conflicts_with = "fit",
+        help_heading = "Limits"
+    )]
+    pub memory_model: Rules,
 
     /// Options that choose the layers of the model and the operations that belong to them.
     #[command(flatten)]
     pub layers: LayerArgs,
 
-    /// Options that name report files to write, and an earlier report to compare with.
-    #[command(flatten)]
-    pub exports: ExportArgs,
+    /// Write the report as one page for the browser, with charts; it works without a network
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "A page for the browser",
+        help_heading = "Exports"
+    )]
+    pub export_html: Option<PathBuf>,
+
+    /// Compare with an earlier report, which --export-json wrote with --solve: print the
+    /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
+    /// longer does. With --fit, compare the compilation with the report that predicted it, stage
+    /// by stage, and say which --reserve would have been enough; the exit code is that of --fit
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "What changed since an earlier report",
+        help_heading = "Exports"
+    )]
+    pub compare: Option<PathBuf>,
+
+    /// Write the whole report as JSON, for programs; its schema is
+    /// schema/report-v1.schema.json. '-' is standard output
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "The whole report, for programs",
+        help_heading = "Exports"
+    )]
+    pub export_json: Option<PathBuf>,
+
+    /// Write a summary in Markdown, for a pull request or an issue
+    #[arg(long, value_name = "FILE", help_heading = "Exports")]
+    pub export_markdown: Option<PathBuf>,
 
     /// Name of the model in your code, which configurations put before the names of its modules
     #[arg(long, value_name = "NAME", default_value = MODEL, value_parser = module_name,
-          group = effects::ON_EMIT, help_heading = "Names for --emit")]
+          help_heading = "Names for --emit")]
     pub module_root: String,
 
     /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
@@ -81,17 +157,46 @@ pub struct Options {
     #[command(flatten)]
     pub tables: TableArgs,
 
-    /// Options about a model that an earlier run saved.
-    #[command(flatten)]
-    pub saved: SavedModelArgs,
+    /// Save the analysed model: it loads in a fraction of the time, and you can try other layers,
+    /// limits and constraints on it
+    #[arg(long, value_name = "FILE", help_heading = "Saved models")]
+    pub save_to_file: Option<PathBuf>,
 
-    /// Options that choose how much is printed on standard error.
-    #[command(flatten)]
-    pub messages: MessageArgs,
+    /// Refuse PROFILE unless --save-to-file wrote it. A saved model also loads without this
+    /// option
+    #[arg(long, conflicts_with = "fit", help_heading = "Saved models")]
+    pub load_from_file: bool,
 
-    /// Options that print something about the command and need no profile.
-    #[command(flatten)]
-    pub about: AboutArgs,
+    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
+    /// that suits. Results on standard output are always in bytes
+    #[arg(long, default_value = "bytes", help_heading = "Messages")]
+    pub units: Units,
+
+    /// Print only errors and warnings: the verdict may depend on them
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Messages")]
+    pub quiet: bool,
+
+    /// Print more about what is read and found; give it twice for even more
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Messages")]
+    pub verbose: u8,
+
+    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
+    /// PROFILE and no other option
+    #[arg(
+        long,
+        value_name = "WHAT",
+        exclusive = true,
+        help_heading = "The command itself"
+    )]
+    pub generate: Option<Generate>,
+
+    /// Print help: -h on one screen, --help with all options
+    #[arg(short, long, action = ArgAction::Help, help_heading = "The command itself")]
+    pub help: Option<bool>,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = "The command itself")]
+    pub version: Option<bool>,
 
     /// The arguments of the command line as they were given, for the report.
     #[arg(skip)]
@@ -122,17 +227,17 @@ impl Options {
         self.results.wants_verdict()
             || self.results.plan
             || self.results.explain
-            || self.exports.compare.is_some()
+            || self.compare.is_some()
     }
 
     /// Returns whether any requested result, such as an export, needs the whole report and not only
     /// the split.
     pub fn wants_report(&self) -> bool {
         let files = [
-            &self.exports.export_json,
-            &self.exports.export_markdown,
-            &self.exports.export_html,
-            &self.exports.compare,
+            &self.export_json,
+            &self.export_markdown,
+            &self.export_html,
+            &self.compare,
         ];
         files.iter().any(|file| file.is_some())
             || self.results.explain
@@ -143,7 +248,7 @@ impl Options {
     /// and in which pipeline. Values that depend on the model, such as the number of IPUs without
     /// `--num-ipus`, are chosen after the model is read.
     pub(crate) fn request(&self) -> Request {
-        let rules = self.limits.memory_model;
+        let rules = self.memory_model;
         let (pipeline, time, search) = (&self.pipeline, &self.time, &self.search);
         let detail = self.detail();
         // Readers of an exported page can try other splits, except after the greedy search, which
@@ -151,7 +256,7 @@ impl Options {
         let what_if = detail == Detail::Page && self.wants_split() && search.solver == Solver::Ilp;
         Request {
             options: SearchOptions {
-                reserve: self.limits.reserve,
+                reserve: self.reserve,
                 solver: search.solver,
                 pipeline: PipelineOptions {
                     schedule: pipeline.schedule,
@@ -179,8 +284,8 @@ impl Options {
             rules,
             layers: self.layers.options(rules),
             placement: self.layers.placement(),
-            memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
-            ipus: self.limits.num_ipus,
+            memory_per_tile: self.mem_per_tile.clone().unwrap_or_default(),
+            ipus: self.num_ipus,
             goal: search.objective,
             constraints: [&search.pin[..], &search.together, &search.cut_before].concat(),
             judged: self.results.judged().cloned(),
@@ -193,7 +298,7 @@ impl Options {
     /// Returns how much of the report the requested results need: only the split, all tables, or
     /// everything that a page shows.
     fn detail(&self) -> Detail {
-        if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
+        if self.export_html.is_some() || self.export_json.is_some() {
             Detail::Page
         } else if self.wants_report() {
             Detail::Full
@@ -201,42 +306,6 @@ impl Options {
             Detail::Split
         }
     }
-}
-
-/// Options that choose how much is printed on standard error, and in which units.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Messages")]
-pub struct MessageArgs {
-    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
-    /// that suits. Results on standard output are always in bytes
-    #[arg(long, value_name = "UNITS", default_value = "bytes")]
-    pub units: Units,
-
-    /// Print only errors and warnings: the verdict may depend on them
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
-
-    /// Print more about what is read and found; give it twice for even more
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-}
-
-/// Options that print something about the command and need no profile.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "The command itself")]
-pub struct AboutArgs {
-    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
-    /// PROFILE and no other option
-    #[arg(long, value_name = "WHAT", exclusive = true)]
-    pub generate: Option<Generate>,
-
-    /// Print help: -h on one screen, --help with all options
-    #[arg(short, long, action = ArgAction::Help)]
-    pub help: Option<bool>,
-
-    /// Print the version
-    #[arg(short = 'V', long, action = ArgAction::Version)]
-    pub version: Option<bool>,
 }
 
 /// Values of `--generate`: the file that the command prints instead of reading a profile.

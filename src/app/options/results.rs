@@ -1,12 +1,11 @@
 //! Defines the options that request results.
 
-use super::effects::{ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
+use super::effects::{ONE_IPU_RESULTS, words};
 use super::values::{List, ShortHelp, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
 use crate::report::emit::EmitForm;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
 
 /// Options that request results on standard output, and their format.
 #[derive(Debug, Clone, Args)]
@@ -76,7 +75,7 @@ pub struct ResultArgs {
 
     /// The format of the results. With --solve, tsv and csv have a table of the stages, with the
     /// bytes over each cut, and a table of the layers
-    #[arg(long, value_name = "FORMAT", default_value = "auto", group = ON_TABLES)]
+    #[arg(long, default_value = "auto")]
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows
@@ -109,39 +108,6 @@ impl ResultArgs {
     }
 }
 
-/// Options that name report files to write, and an earlier report to compare with.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Exports")]
-pub struct ExportArgs {
-    /// Write the report as one page for the browser, with charts; it works without a network
-    #[arg(long, value_name = "FILE", short_help = "A page for the browser")]
-    pub export_html: Option<PathBuf>,
-
-    /// Compare with an earlier report, which --export-json wrote with --solve: print the
-    /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
-    /// longer does. With --fit, compare the compilation with the report that predicted it, stage
-    /// by stage, and say which --reserve would have been enough; the exit code is that of --fit
-    #[arg(
-        long,
-        value_name = "FILE",
-        short_help = "What changed since an earlier report"
-    )]
-    pub compare: Option<PathBuf>,
-
-    /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v1.schema.json. '-' is standard output
-    #[arg(
-        long,
-        value_name = "FILE",
-        short_help = "The whole report, for programs"
-    )]
-    pub export_json: Option<PathBuf>,
-
-    /// Write a summary in Markdown, for a pull request or an issue
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
-}
-
 /// Options that request tables of the model and of the memory that the compiler recorded.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables of the model")]
@@ -164,7 +130,7 @@ pub struct TableArgs {
     pub memory_totals: bool,
 
     /// Tiles that --memory-totals shows instead of the fullest, such as 0,7,16-19
-    #[arg(long, value_name = "LIST", value_parser = tiles, group = ON_TILES)]
+    #[arg(long, value_name = "LIST", value_parser = tiles)]
     pub tiles: Option<List<u32>>,
 
     /// Print a matrix of layers: the bytes of the variables that both layers use

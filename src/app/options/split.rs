@@ -1,53 +1,13 @@
-//! Defines the options of the split: its limits, its objective and constraints, its pipeline, and
-//! the time of a step.
+//! Defines the options of the split: its objective and constraints, its pipeline, and the time of a
+//! step.
 
-use super::effects::{ON_LIMITS, ON_SPLITS, ON_STAGES};
-use super::values::{
-    List, MAX_BATCHES, OfProfile, OrAuto, ShortHelp, bandwidth, mem_per_tile, micro_batch, or_auto,
-    proportion,
-};
+use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, micro_batch, or_auto, proportion};
 use crate::analysis::LayerConstraint;
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
-use crate::model::Rules;
-use crate::search::{IpuCount, Reserve, Solver};
+use crate::search::Solver;
 use crate::solve::Goal;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, value_parser};
-
-/// Options that limit the IPUs and the memory of a stage.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Limits")]
-pub struct LimitArgs {
-    /// How many IPUs you have, for all replicas together; or auto for the fewest on which the
-    /// model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or the number of
-    /// IPUs of a given split; 16 with --solver greedy or --memory-model classic
-    #[arg(long, value_name = "N", allow_negative_numbers = true, group = ON_SPLITS,
-          short_help = "How many IPUs you have, or auto")]
-    pub num_ipus: Option<IpuCount>,
-
-    /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
-    /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
-    /// and for host exchange at the ends of a pipeline: start with 5% and compare
-    /// with a compilation for all IPUs
-    #[arg(long, value_name = "AMOUNT", default_value = "0", group = ON_LIMITS,
-          short_help = "Memory of each tile to keep free, such as 5%")]
-    pub reserve: Reserve,
-
-    /// The memory limit of a stage on each tile, in bytes; by default, the memory of the profile's
-    /// tiles. A list, such as 600000,638976,500000, has one amount for each IPU
-    #[arg(long, value_name = "BYTES", value_parser = mem_per_tile, group = ON_LIMITS)]
-    pub mem_per_tile: Option<List<u64>>,
-
-    /// Which memory to count: everything that the compiler recorded (full), or what the original
-    /// tool counted (classic), which is too little for most models
-    #[arg(
-        long,
-        value_name = "MODEL",
-        default_value = "full",
-        conflicts_with = "fit"
-    )]
-    pub memory_model: Rules,
-}
 
 /// Options that say which split is the best one, and which splits are allowed.
 #[derive(Debug, Clone, Args)]
@@ -55,28 +15,28 @@ pub struct LimitArgs {
 pub struct SearchArgs {
     /// What makes one split that fits better than another [default: time, or fewest if the
     /// profile has no cycles; peak with --solver greedy or --memory-model classic]
-    #[arg(long, value_name = "OBJECTIVE", group = ON_SPLITS)]
+    #[arg(long)]
     pub objective: Option<Goal>,
 
     /// Keep this layer on this IPU. IPUs count from 0, and each has one stage. Here and wherever
     /// you name layers, In is what runs before the layers, and Out what runs after them (None for
     /// both in the classic memory model). May be given several times, like --together
     /// and --cut-before
-    #[arg(long, value_name = "LAYER=IPU", value_parser = LayerConstraint::pin, group = ON_SPLITS)]
+    #[arg(long, value_name = "LAYER=IPU", value_parser = LayerConstraint::pin)]
     pub pin: Vec<LayerConstraint>,
 
     /// Keep these two layers, and all layers between them, on one IPU
-    #[arg(long, value_name = "LAYER,LAYER", value_parser = LayerConstraint::together, group = ON_SPLITS)]
+    #[arg(long, value_name = "LAYER,LAYER", value_parser = LayerConstraint::together)]
     pub together: Vec<LayerConstraint>,
 
     /// Begin a stage with this layer
-    #[arg(long, value_name = "LAYER", group = ON_SPLITS,
+    #[arg(long, value_name = "LAYER",
           value_parser = StringValueParser::new().map(LayerConstraint::CutBefore))]
     pub cut_before: Vec<LayerConstraint>,
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
-    #[arg(long, value_name = "SOLVER", default_value = "ilp", group = ON_SPLITS)]
+    #[arg(long, default_value = "ilp")]
     pub solver: Solver,
 }
 
@@ -90,21 +50,20 @@ pub struct PipelineArgs {
     /// for TensorFlow, sequential for one stage after the other, or none, which adds no pipeline
     /// costs. For training, auto takes the best of the framework's schedules whose stages work
     /// side by side; for inference, plain Poplar and PopXL it takes none
-    #[arg(long, value_name = "SCHEDULE", default_value = "auto",
-          value_parser = or_auto::<Schedule>(), group = ON_SPLITS)]
+    #[arg(long, default_value = "auto",
+          value_parser = or_auto::<Schedule>())]
     pub schedule: OrAuto<Schedule>,
 
     /// What the backward pass recomputes instead of keeping it: nothing (none), whole stages
     /// (stage) or each layer (layer). auto takes the best of these
-    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = or_auto::<Recompute>(),
-          group = ON_SPLITS)]
+    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = or_auto::<Recompute>())]
     pub recompute: OrAuto<Recompute>,
 
     /// The type of the elements of gradient accumulators, which popliner adds if the profile was
     /// recorded without them. It is best to record training with gradient accumulation of 2 or
     /// more and without recomputation: then the profile itself has all accumulators and
     /// activations
-    #[arg(long, value_name = "ELEMENTS", default_value = "as-weight", group = ON_SPLITS)]
+    #[arg(long, value_name = "ELEMENTS", default_value = "as-weight")]
     pub accumulator: Accumulator,
 
     /// Where the optimizer state is kept between two updates: on the chip, in memory outside the
@@ -113,13 +72,13 @@ pub struct PipelineArgs {
     /// --streaming-bandwidth, the faster one of on-chip and off-chip. Without --replicas, sharded
     /// tries 2 and 4 replicas, as far as there are IPUs
     #[arg(long, value_name = "STATE", default_value = "auto",
-          value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
+          value_parser = or_auto::<StatePlace>())]
     pub optimizer_state: OrAuto<StatePlace>,
 
     /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may be
     /// given several times, is a profile of the same model with another proportion: a folder, a
     /// profile.pop, or a saved model. Each stage then has the proportion that is best for it
-    #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion, group = ON_SPLITS)]
+    #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion)]
     pub amp: Vec<OfProfile<f64>>,
 }
 
@@ -140,31 +99,30 @@ impl PipelineArgs {
 pub struct TimeArgs {
     /// Micro-batches in a step: gradient accumulation in training. A profile does not record this
     /// number; without the option, popliner assumes 128
-    #[arg(long, value_name = "G", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
-          group = ON_SPLITS)]
+    #[arg(long, value_name = "G", value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batches: Option<u64>,
 
     /// Samples in a micro-batch of the profile, from which popliner computes samples a second.
     /// SIZE=PROFILE, which may be given several times, is a profile of the same model with another
     /// size: a folder, a profile.pop, or a saved model. The answer then has the size that fits with
     /// the most samples a second; a step has the same number of samples with each size
-    #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
+    #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch)]
     pub micro_batch: Vec<OfProfile<u64>>,
 
     /// How many replicas of the pipeline run side by side, each on its part of the IPUs. Samples a
     /// second are those of all replicas, and sharded optimizer state is divided among them
     #[arg(long, value_name = "R", default_value = "1",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_SPLITS)]
+          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub replicas: u64,
 
     /// GB (1,000,000,000 bytes) that an IPU sends to another IPU in a second, and receives from
     /// it
-    #[arg(long, value_name = "GB", default_value = "29", value_parser = bandwidth, group = ON_SPLITS)]
+    #[arg(long, value_name = "GB", default_value = "29", value_parser = bandwidth)]
     pub ipu_link_bandwidth: u64,
 
     /// Speed of memory outside the IPUs for one IPU, in GB (10^9 bytes) a second in each direction.
     /// There is no usual number: without it, popliner prints the bytes but no time for them
-    #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_SPLITS)]
+    #[arg(long, value_name = "GB", value_parser = bandwidth)]
     pub streaming_bandwidth: Option<u64>,
 }
 

@@ -57,16 +57,13 @@ pub fn read(
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let checked = curves(of_all, &of_ipus, ipus, tiles);
-    if let Err(problem) = &checked {
+    let ipus = curves(of_all, &of_ipus, ipus, tiles).map_err(|problem| {
         warnings.push(Warning::new(format!(
             "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
         )));
-    }
-    Ok(checked.ok().map(|curves| LiveByIpu {
-        steps: steps.len() as u32,
-        ipus: curves,
-    }))
+    });
+    let steps = steps.len() as u32;
+    Ok(ipus.ok().map(|ipus| LiveByIpu { steps, ipus }))
 }
 
 /// Reads the changes of live bytes in the profile of one IPU, ascending by step index. The changes

@@ -4,8 +4,7 @@
 
 use crate::support::models::pairs;
 use crate::support::{Earlier, Words, each, run_fixture, run_once};
-use clap::CommandFactory;
-use popliner::app::{Effect, Options};
+use popliner::app::Effect;
 
 /// A training model that fits on four IPUs.
 const MODEL: &str = "training-pipeline";
@@ -69,12 +68,9 @@ impl Earlier {
 fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     let earlier = Earlier::new(MODEL, &format!("--solve {IPUS}"));
     let results = [SPLIT, ORIGINAL, OTHERS].map(|own| own.words()).concat();
-    let mut command = Options::command();
-    command.build();
-    let effects = Effect::all(&command);
-    let options = effects.iter().flat_map(|effect| {
-        let options = effect.options.iter();
-        options.map(|option| (option.as_str(), &effect.on))
+    let options = Effect::ALL.iter().flat_map(|effect| {
+        let options = effect.options.words().into_iter();
+        options.map(|option| (option, effect.on.words()))
     });
     let options: Vec<_> = options.collect();
     let pairs: Vec<_> = pairs(&options, &results, 13).collect();
