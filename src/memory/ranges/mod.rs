@@ -106,27 +106,19 @@ impl MemoryModel<'_> {
         let Some(first) = models.clone().next() else {
             return Ok(Vec::new());
         };
-        let unclaimed = || Arc::from_iter(pipelines.iter().map(|_| AtomicUsize::new(0)));
-        let order: Vec<_> = match tiles {
+        let threads = rayon::current_num_threads();
+        let single = |tiles: &[u32]| tiles.iter().map(|&tile| tile..tile + 1).collect();
+        let (order, together) = match tiles {
             // With few tiles, all threads examine each of them together.
-            Some(tiles) => tiles
-                .iter()
-                .flat_map(|&tile| {
-                    let threads = rayon::current_num_threads();
-                    let together = if tiles.len() < 2 * threads {
-                        threads
-                    } else {
-                        1
-                    };
-                    iter::repeat_n((tile..tile + 1, unclaimed()), together)
-                })
-                .collect(),
-            None => first
-                .in_groups()
-                .into_iter()
-                .map(|tiles| (tiles, unclaimed()))
-                .collect(),
+            Some(tiles) if tiles.len() < 2 * threads => (single(tiles), threads),
+            Some(tiles) => (single(tiles), 1),
+            None => (first.in_groups(), 1),
         };
+        let unclaimed = || Arc::from_iter(pipelines.iter().map(|_| AtomicUsize::new(0)));
+        let order: Vec<_> = order
+            .into_iter()
+            .flat_map(|tiles| iter::repeat_n((tiles, unclaimed()), together))
+            .collect();
         let count = order.iter().map(|(tiles, _)| tiles.len()).sum::<usize>();
         let task = progress.begin(name, count as u64);
         // Flows (tensors with the same users) are the same in all pipelines. So they are loaded
@@ -279,7 +271,7 @@ impl RangePass<'_> {
         self.load_additions(scratch)?;
         let (on_tiles, pipelines) = (&mut scratch.tiles, &mut scratch.pipelines);
         code::load(self.model, &tiles, &mut on_tiles.code)?;
-        for first in 0..self.pipelines.len() {
+        for (first, claimed) in claimed.iter().enumerate() {
             let paired: Vec<_> = self
                 .pipelines
                 .iter()
@@ -304,7 +296,7 @@ impl RangePass<'_> {
                 scratch: on_tiles,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
                 pipelines: paired,
-                claimed: &claimed[first],
+                claimed,
             };
             if !examination.run() {
                 return Ok(false);
