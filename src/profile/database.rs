@@ -353,9 +353,6 @@ const LARGE_TABLES: [(&str, u64); 3] = [
     ("compute_sets", 1_000),
 ];
 
-/// Bytes of a row of a large table, with its rowid, at the least; real rows have 30 and more.
-const SHORTEST_ROW: u64 = 16;
-
 /// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
@@ -382,13 +379,13 @@ struct ScannedRange<T> {
 
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
-    /// collection (`T`) for each range, for about the given number of rows, and `visit` adds each
-    /// row to the collection of its range. Returns the collections of all ranges in rowid order.
+    /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
+    /// Returns the collections of all ranges in rowid order.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
         columns: Columns,
-        init: impl Fn(usize) -> T + Sync,
+        init: impl Fn() -> T + Sync,
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
@@ -396,7 +393,7 @@ impl Database {
             rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
         })?;
         let Some((rowid, bounds)) = rowids else {
-            let mut filled = init(0);
+            let mut filled = init();
             self.rows(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
         };
@@ -413,20 +410,12 @@ impl Database {
             sql,
             rowid_column: rowid_column.unwrap_or(columns.len()),
         };
-        let ranges = ranges(table, bounds);
-        // Rowids of a damaged file can be far apart, but no row is shorter than this.
-        let rows = bounds
-            .1
-            .abs_diff(bounds.0)
-            .min(self.source.length / SHORTEST_ROW)
-            + 1;
-        let rows = rows.div_ceil(ranges.len() as u64) as usize;
         // Each thread takes one range of rows at a time. If it took several, other threads might
         // have nothing left to do while it still reads the last of them.
-        let parts: Vec<_> = ranges
+        let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
-            .map(|range| self.scan_range(&scan, range, init(rows), &visit))
+            .map(|range| self.scan_range(&scan, range, init(), &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }

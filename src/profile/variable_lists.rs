@@ -26,14 +26,6 @@ pub struct VariableLists {
 }
 
 impl VariableLists {
-    /// Returns no lists, with room for `members` variables.
-    fn with_capacity(members: usize) -> Self {
-        Self {
-            members: Vec::with_capacity(members),
-            lists: Vec::new(),
-        }
-    }
-
     /// Returns the number of lists. Each compute set or region set with at least one variable has
     /// one list.
     pub fn len(&self) -> usize {
@@ -143,7 +135,7 @@ pub fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let init = |rows| (VariableLists::with_capacity(rows), Vec::with_capacity(rows));
+    let init = <(VariableLists, Vec<u32>)>::default;
     let parts = database.scan_ranges(TABLE, columns, init, |row, (lists, ends)| {
         let member = position(variables, &row, row.unsigned(1)?)?;
         let id = row.unsigned(0)?;
@@ -195,7 +187,7 @@ fn end_of_regions(text: &[u8]) -> Option<u32> {
 pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let parts = database.scan_ranges("compute_sets", columns, |_| VariableLists::default(), |row, lists| {
+    let parts = database.scan_ranges("compute_sets", columns, VariableLists::default, |row, lists| {
         let id = row.unsigned(0)?;
         let before = lists.members.len();
         let (mut var_id, mut left) = (0u64, variables.len() as u64);

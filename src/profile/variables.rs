@@ -77,7 +77,7 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let parts = database.scan_ranges(TABLE, columns, Part::with_capacity, |row, part| {
+        let parts = database.scan_ranges(TABLE, columns, Part::default, |row, part| {
             let own = &mut part.variables;
             own.tiles.push(row.tile(1)? as u16);
             let category = row.position(3, &category_ids, CATEGORIES)?;
@@ -194,22 +194,6 @@ struct Part {
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
     labels: LabelKeys,
-}
-
-impl Part {
-    fn with_capacity(rows: usize) -> Self {
-        Self {
-            variables: Variables {
-                tiles: Vec::with_capacity(rows),
-                bytes: Vec::with_capacity(rows),
-                classes: Vec::with_capacity(rows),
-                categories: Vec::with_capacity(rows),
-                label_of: Vec::with_capacity(rows),
-                ..Variables::default()
-            },
-            ..Self::default()
-        }
-    }
 }
 
 /// Concatenates one column of the table of variables. `parts` has one entry per range of rows, from

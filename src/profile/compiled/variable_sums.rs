@@ -157,7 +157,7 @@ pub fn read(
     let chosen: Vec<u32> = (0..ipus.count)
         .map(|ipu| ipus.fullest_tile(tiles, ipu))
         .collect();
-    let init = |_| RangeSums {
+    let init = || RangeSums {
         count: 0,
         named: vec![BytesByName::default(); ipus.count as usize],
         always: vec![0; tiles.len()],
@@ -193,7 +193,7 @@ pub fn read(
         }
         Ok(())
     })?;
-    let mut sums = init(0);
+    let mut sums = init();
     for part in parts {
         sums.count += part.count;
         let more = part.named.iter().flatten().chain(&part.always);
