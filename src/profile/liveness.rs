@@ -94,7 +94,12 @@ impl LiveClasses {
             }
             is_one
         });
-        let start = |class| ranges.partition_point(|range| range.0 < class);
+        let mut start = 0;
+        let start = |class| {
+            let before = ranges[start..].iter().take_while(|range| range.0 < class);
+            start += before.count();
+            start
+        };
         Self {
             starts: (0..=always_live.len() as u32).map(start).collect(),
             ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
