@@ -25,15 +25,16 @@ pub use named_layers::LayerConstraint;
 pub use request::Request;
 pub(crate) use split::SearchedLayers;
 
-use crate::debug_info::DebugInfo;
-use crate::message::about;
 pub(crate) use crate::message::{FileWarnings, displayed};
-use crate::model::{Model, ProfileLookup};
-use crate::profile::Profile;
-use crate::progress::Progress;
-use crate::report::{Files, Provenance, printable};
-use crate::saved;
-use crate::witnesses::{check, check_debug};
+use crate::{debug_info::DebugInfo, message::about};
+use crate::{
+    model::{Model, ProfileLookup},
+    profile::Profile,
+    progress::Progress,
+    report::{Files, Provenance, printable},
+    saved,
+    witnesses::{check, check_debug},
+};
 use anyhow::{Context, Result};
 use std::path::Path;
 

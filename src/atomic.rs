@@ -1,9 +1,11 @@
 //! Writes files completely or not at all, even if a signal ends the process.
 
-use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    fs::{self, Metadata},
+    io::{self, ErrorKind, Read, Write},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 

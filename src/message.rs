@@ -14,9 +14,7 @@
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
-use std::ops::Deref;
-use std::path::Path;
-use std::{fmt, io};
+use std::{fmt, io, ops::Deref, path::Path};
 use thiserror::Error;
 
 /// What a message about a damaged profile tells the user to do.

@@ -3,8 +3,7 @@
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use std::ops::Range;
-use std::thread;
+use std::{ops::Range, thread};
 
 /// Runs `work` on a pool of worker threads. The pool has as many threads as the environment
 /// variable `RAYON_NUM_THREADS` demands, but no more than there are processors; without the

@@ -2,10 +2,7 @@
 
 use elsa::sync::FrozenVec;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Read;
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
+use std::{io::Read, sync::Arc, thread, time::Duration};
 
 /// Time after which progress bars appear. A command that ends earlier shows no bars.
 const DELAY: Duration = Duration::from_millis(500);

@@ -11,18 +11,18 @@
 //! `claims.rs` answers the user's request again with other options, limits or numbers of IPUs, as
 //! the report states them.
 
-use super::further::check_same;
-use super::{Analysis, FurtherProfile, Layers, Request};
-use crate::memory::Pipeline;
-use crate::message::{refused, usage};
-use crate::model::{PlacementOptions, Repeat, TooManyPlaces};
-use crate::progress::Progress;
-use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word};
-use crate::solve::{Plan, SolveError};
+use super::{Analysis, FurtherProfile, Layers, Request, further::check_same};
+use crate::{
+    memory::Pipeline,
+    message::{refused, usage},
+    model::{PlacementOptions, Repeat, TooManyPlaces},
+    progress::Progress,
+    search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word},
+    solve::{Plan, SolveError},
+};
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
-use std::cmp::Ordering;
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 /// Finds the best split for each request about one model. Keeps every layering (assignment of
 /// operations to layers) that a request has needed, with the memory and time of ranges of its

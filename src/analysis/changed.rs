@@ -1,12 +1,13 @@
 //! Defines a changed request: a copy of the user's request with some options changed, and the list
 //! of the changes as the user would write them on the command line.
 
-use super::Request;
-use super::judged::JudgedSplit;
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::Untied;
-use crate::search::{IpuCount, Word};
-use crate::wording::join;
+use super::{Request, judged::JudgedSplit};
+use crate::{
+    memory::{Pipeline, Recompute, Schedule, StatePlace},
+    model::Untied,
+    search::{IpuCount, Word},
+    wording::join,
+};
 
 #[derive(Debug, Clone)]
 pub struct Changed {

@@ -2,15 +2,19 @@
 //! report takes from them its statements about other memory limits, numbers of IPUs, pipelines and
 //! constraints.
 
-use super::Request;
-use super::answer::{Answer, Answers};
-use super::changed::Changed;
-use super::judged::other_counts;
-use crate::memory::{Pipeline, Recompute, StatePlace};
-use crate::message::UsageError;
-use crate::model::Placement;
-use crate::search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word};
-use crate::solve::Goal;
+use super::{
+    Request,
+    answer::{Answer, Answers},
+    changed::Changed,
+    judged::other_counts,
+};
+use crate::{
+    memory::{Pipeline, Recompute, StatePlace},
+    message::UsageError,
+    model::Placement,
+    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word},
+    solve::Goal,
+};
 use anyhow::Result;
 use std::ops::Range;
 

@@ -2,14 +2,16 @@
 //! enough memory for its part of the model.
 
 use super::Request;
-use crate::debug_info::DebugInfo;
-use crate::message::{FileWarnings, Warning, about, displayed, usage};
-use crate::model::{LayerOptions, LayersByIpu};
-use crate::profile::CompiledProfile;
-use crate::progress::Progress;
-use crate::report::{Files, FitInputs, Provenance, Report};
-use crate::witnesses::{Contradiction, check, check_compilation, check_debug};
-use crate::wording::counted;
+use crate::{
+    debug_info::DebugInfo,
+    message::{FileWarnings, Warning, about, displayed, usage},
+    model::{LayerOptions, LayersByIpu},
+    profile::CompiledProfile,
+    progress::Progress,
+    report::{Files, FitInputs, Provenance, Report},
+    witnesses::{Contradiction, check, check_compilation, check_debug},
+    wording::counted,
+};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 

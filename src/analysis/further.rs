@@ -2,10 +2,7 @@
 //! memory proportion than the main profile, the first that the user names.
 
 use super::{Analysis, Layers};
-use crate::escape::printable;
-use crate::message::FileError;
-use crate::model::TensorKind;
-use crate::wording::join;
+use crate::{escape::printable, message::FileError, model::TensorKind, wording::join};
 use anyhow::Result;
 use std::collections::BTreeSet;
 

@@ -1,18 +1,21 @@
 //! Reads a split that the user gives, which is evaluated and compared with the best split.
 
-use super::Request;
-use super::named_layers::{layer_names, position};
-use crate::escape::printable;
-use crate::message::{BadValue, usage};
-use crate::model::Positions;
-use crate::report::emit::blocks;
-use crate::search::IpuCount;
-use crate::solve::Plan;
-use crate::wording::counted;
+use super::{
+    Request,
+    named_layers::{layer_names, position},
+};
+use crate::{
+    escape::printable,
+    message::{BadValue, usage},
+    model::Positions,
+    report::emit::blocks,
+    search::IpuCount,
+    solve::Plan,
+    wording::counted,
+};
 use anyhow::{Context, Result};
 use regex::Regex;
-use std::fs;
-use std::ops::Range;
+use std::{fs, ops::Range};
 
 /// A split that the user gives (`--splits` or `--layers-per-ipu`), which is evaluated and compared
 /// with the best split.

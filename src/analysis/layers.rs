@@ -2,14 +2,17 @@
 //! layers if no split of whole layers fits.
 
 use super::{Analysis, Request};
-use crate::escape::printable;
-use crate::limits;
-use crate::message::{Warning, usage};
-use crate::model::{
-    LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules, Untied,
+use crate::{
+    escape::printable,
+    limits,
+    message::{Warning, usage},
+    model::{
+        LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules,
+        Untied,
+    },
+    search::Solver,
+    wording::{counted, displayed, join, listed},
 };
-use crate::search::Solver;
-use crate::wording::{counted, displayed, join, listed};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 

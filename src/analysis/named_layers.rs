@@ -1,14 +1,15 @@
 //! Finds the layers that options name (`--pin 3=0`, `--splits`), and reads constraints from
 //! options.
 
-use crate::escape::printable;
-use crate::message::{BadValue, usage};
-use crate::model::{Named, Positions, PseudoLayers};
-use crate::solve::{Constraint, Rule};
-use crate::wording::join;
+use crate::{
+    escape::printable,
+    message::{BadValue, usage},
+    model::{Named, Positions, PseudoLayers},
+    solve::{Constraint, Rule},
+    wording::join,
+};
 use anyhow::Result;
-use std::cmp::Reverse;
-use std::fmt;
+use std::{cmp::Reverse, fmt};
 
 /// A constraint on a split, from an option that names layers. `In`, `Out` and `None` are accepted
 /// as layers.

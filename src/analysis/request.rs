@@ -3,17 +3,16 @@
 //! memory limits, the number of IPUs, the positions of named layers, the objective and the
 //! pipeline.
 
-use super::Analysis;
-use super::answer::Level;
-use super::judged::JudgedSplit;
-use super::named_layers::LayerConstraint;
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule};
-use crate::message::{refused, usage};
-use crate::model::{LayerOptions, NoCycles, PlacementOptions, Rules};
-use crate::report::Detail;
-use crate::search::{IpuCount, Question, SearchOptions, SearchRequest, Solver};
-use crate::solve::Goal;
-use crate::wording::option_name;
+use super::{Analysis, answer::Level, judged::JudgedSplit, named_layers::LayerConstraint};
+use crate::{
+    memory::{Accumulator, Pipeline, Recompute, Schedule},
+    message::{refused, usage},
+    model::{LayerOptions, NoCycles, PlacementOptions, Rules},
+    report::Detail,
+    search::{IpuCount, Question, SearchOptions, SearchRequest, Solver},
+    solve::Goal,
+    wording::option_name,
+};
 use anyhow::Result;
 use std::sync::Arc;
 

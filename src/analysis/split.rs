@@ -1,21 +1,25 @@
 //! Turns a request into a report: finds the best split, proves that it is the best, computes the
 //! memory of its stages, and finds the best splits for changed requests.
 
-use super::answer::{Answer, Answers, Level};
-use super::claims::TRIED_IPUS;
-use super::further::check_same;
-use super::layers::no_layers;
-use super::{Analysis, Layers, Request};
-use crate::memory::{MemoryModel, StageMemory, StatePlace};
-use crate::message::Warning;
-use crate::model::Model;
-use crate::progress::Progress;
-use crate::report::{Inputs, Peaks, Provenance, Report};
-use crate::search::{
-    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
+use super::{
+    Analysis, Layers, Request,
+    answer::{Answer, Answers, Level},
+    claims::TRIED_IPUS,
+    further::check_same,
+    layers::no_layers,
 };
-use crate::solve;
-use crate::wording::option_name;
+use crate::{
+    memory::{MemoryModel, StageMemory, StatePlace},
+    message::Warning,
+    model::Model,
+    progress::Progress,
+    report::{Inputs, Peaks, Provenance, Report},
+    search::{
+        Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
+    },
+    solve,
+    wording::option_name,
+};
 use anyhow::{Context, Result};
 use elsa::FrozenVec;
 

@@ -1,13 +1,15 @@
 //! Suggests commands after a run, as lines that the user can copy.
 
 use super::Options;
-use crate::analysis::LayerConstraint;
-use crate::escape::shell;
-use crate::model::{Framework, Rules};
-use crate::report::emit::EmitForm;
-use crate::report::{BestSplit, Report};
-use crate::search::{IpuCount, Reserve, Solver, Word};
-use crate::wording::join;
+use crate::{
+    analysis::LayerConstraint,
+    escape::shell,
+    model::{Framework, Rules},
+    report::emit::EmitForm,
+    report::{BestSplit, Report},
+    search::{IpuCount, Reserve, Solver, Word},
+    wording::join,
+};
 
 /// Returns the line that runs popliner with `arguments`, in which an option and its value are one
 /// argument (`--num-ipus=4`).

@@ -1,16 +1,22 @@
 //! Writes the report to the files of `--export-json`, `--export-markdown` and `--export-html`, and
 //! refuses file names with which the command would overwrite its own input or output.
 
-use super::input::{BESIDE, debug_path};
-use super::stdout::{self, Sections};
-use super::{Messages, Options};
-use crate::atomic::{self, target};
-use crate::message::{displayed, usage};
-use crate::profile::companions;
-use crate::report::{Report, html, json, markdown};
+use super::{
+    Messages, Options,
+    input::{BESIDE, debug_path},
+    stdout::{self, Sections},
+};
+use crate::{
+    atomic::{self, target},
+    message::{displayed, usage},
+    profile::companions,
+    report::{Report, html, json, markdown},
+};
 use anyhow::{Context, Result};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
 
 pub type Writer = fn(&Report) -> io::Result<String>;
 

@@ -1,11 +1,15 @@
 //! Answers `--fit`: whether a model that was compiled for several IPUs fits, and how far its memory
 //! is from the prediction of an earlier report.
 
-use super::input::{debug_path, read_beside};
-use super::output::Outputs;
-use super::{Exit, Run};
-use crate::analysis::{Compilation, CompilationOptions, displayed};
-use crate::report::{FitComparison, Report};
+use super::{
+    Exit, Run,
+    input::{debug_path, read_beside},
+    output::Outputs,
+};
+use crate::{
+    analysis::{Compilation, CompilationOptions, displayed},
+    report::{FitComparison, Report},
+};
 use anyhow::{Context, Result};
 use std::io::Write;
 

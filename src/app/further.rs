@@ -1,12 +1,13 @@
 //! Reads the further profiles of a model, which `--micro-batch SIZE=PROFILE` and `--amp
 //! VALUE=PROFILE` name.
 
-use super::options::OfProfile;
-use super::{Messages, Options, input, profile_path};
-use crate::analysis::{FurtherProfile, Setting};
-use crate::message::{displayed, usage};
-use crate::model::Rules;
-use crate::search::Solver;
+use super::{Messages, Options, input, options::OfProfile, profile_path};
+use crate::{
+    analysis::{FurtherProfile, Setting},
+    message::{displayed, usage},
+    model::Rules,
+    search::Solver,
+};
 use anyhow::Result;
 use std::fmt::Display;
 

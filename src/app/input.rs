@@ -1,12 +1,14 @@
 //! Reads the files that the options name, and the files of the framework beside the profile.
 
 use super::{Messages, Options};
-use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
-use crate::atomic::first_bytes;
-use crate::limits;
-use crate::message::{FileError, Warning, unusable, usage};
-use crate::profile::Outline;
-use crate::report::{Provenance, printable};
+use crate::{
+    analysis::{Analysis, FileWarnings, ReadOptions, displayed},
+    atomic::first_bytes,
+    limits,
+    message::{FileError, Warning, unusable, usage},
+    profile::Outline,
+    report::{Provenance, printable},
+};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

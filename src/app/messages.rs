@@ -1,15 +1,19 @@
 //! Writes messages for people to standard error while the tool runs.
 
 use super::Options;
-use crate::message::FileWarnings;
-use crate::progress::Progress;
-use crate::report::terminal::{self, Screen, Severity, TextStyle};
-use crate::report::{Report, ScreenPart, Section, Units, printable};
-use crate::wording::{capital, join};
+use crate::{
+    message::FileWarnings,
+    progress::Progress,
+    report::terminal::{self, Screen, Severity, TextStyle},
+    report::{Report, ScreenPart, Section, Units, printable},
+    wording::{capital, join},
+};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::{
+    fmt::Display,
+    io::{self, Write},
+};
 use terminal_size::terminal_size;
 
 /// Writes messages to standard error. Options `-q` and `-v` set the level up to which messages are

@@ -18,24 +18,28 @@ mod stdout;
 
 pub use options::{Effect, NoEffect, Options};
 
-use crate::analysis::{Answers, Layers, Request, SearchedLayers};
-use crate::atomic;
-use crate::message::{UsageError, usage};
-use crate::parallel;
-use crate::report::{PipelineFacts, Report, diagnosis};
-use crate::search::Outcome;
-use crate::solve::SolveError;
-use crate::witnesses::check;
-use crate::wording::{counted, join};
+use crate::{
+    analysis::{Answers, Layers, Request, SearchedLayers},
+    atomic,
+    message::{UsageError, usage},
+    parallel,
+    report::{PipelineFacts, Report, diagnosis},
+    search::Outcome,
+    solve::SolveError,
+    witnesses::check,
+    wording::{counted, join},
+};
 use anyhow::Result;
 use elsa::FrozenVec;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
-use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::mem::ManuallyDrop;
-use std::process::ExitCode;
+use std::{
+    ffi::OsString,
+    io::{self, BufWriter, IsTerminal, Write},
+    mem::ManuallyDrop,
+    process::ExitCode,
+};
 use stdout::ResultWriter;
 
 /// The exit code of the command `popliner`.

@@ -2,13 +2,15 @@
 //! pipeline, tells whether it fits; otherwise tells whether the model fits on one IPU.
 
 use super::{Messages, Options, Run};
-use crate::analysis::{Analysis, Answers, FurtherProfile};
-use crate::model::Model;
-use crate::profile::Outline;
-use crate::report::terminal::Severity;
-use crate::search::free_bytes;
-use crate::witnesses::{are_refused, doubts, refuse_close};
-use crate::wording::counted;
+use crate::{
+    analysis::{Analysis, Answers, FurtherProfile},
+    model::Model,
+    profile::Outline,
+    report::terminal::Severity,
+    search::free_bytes,
+    witnesses::{are_refused, doubts, refuse_close},
+    wording::counted,
+};
 use anyhow::Result;
 use elsa::FrozenVec;
 

@@ -1,24 +1,26 @@
 //! Makes the requested tables of the model, prints all results of a run in a fixed order, and
 //! chooses the exit code.
 
-use super::input::read_bounded;
-use super::stdout::Sections;
-use super::{Exit, Messages, Options, export, messages};
-use crate::analysis::Layers;
-use crate::limits;
-use crate::memory::MemoryModel;
-use crate::message::{displayed, usage};
-use crate::model::Model;
-use crate::profile::RecordedTile;
-use crate::report::compare::{Comparison, read as read_report};
-use crate::report::emit;
-use crate::report::{
-    self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, stages_as_json,
-    sweep_table, terminal,
+use super::{Exit, Messages, Options, export, input::read_bounded, messages, stdout::Sections};
+use crate::{
+    analysis::Layers,
+    limits,
+    memory::MemoryModel,
+    message::{displayed, usage},
+    model::Model,
+    profile::RecordedTile,
+    report::compare::{Comparison, read as read_report},
+    report::emit,
+    report::{
+        self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table,
+        stages_as_json, sweep_table, terminal,
+    },
 };
 use anyhow::{Context, Result};
-use std::io::{self, Write};
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 pub struct Outputs<'a> {
     pub options: &'a Options,

@@ -1,16 +1,18 @@
 //! Finds the profile to read. The path that the user gave may lead to a profile, to a report folder
 //! of Poplar, or to a saved model.
 
-use super::commands::line;
-use super::{Messages, Options};
-use crate::message::{FileError, GIVE_PROFILE, displayed, usage};
-use crate::profile::Outline;
-use crate::saved::is_saved;
-use crate::wording::{counted, listed};
+use super::{Messages, Options, commands::line};
+use crate::{
+    message::{FileError, GIVE_PROFILE, displayed, usage},
+    profile::Outline,
+    saved::is_saved,
+    wording::{counted, listed},
+};
 use anyhow::{Context, Result};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// The file name that Poplar gives to every profile.
 const NAME: &str = "profile.pop";

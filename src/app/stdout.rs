@@ -1,14 +1,18 @@
 //! Writes results to standard output in sections that a program can distinguish, until the reader
 //! closes the pipe.
 
-use crate::escape;
-use crate::report::terminal::TextStyle;
-use crate::report::{Format, Table};
-use crate::wording::join;
+use crate::{
+    escape,
+    report::terminal::TextStyle,
+    report::{Format, Table},
+    wording::join,
+};
 #[cfg(unix)]
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::{
+    io::{self, ErrorKind, Write},
+    path::Path,
+};
 
 /// A writer to standard output. Once the reader at the other end of the pipe is gone, all further
 /// bytes are dropped. A closed pipe is not an error, since the exit code must still tell whether

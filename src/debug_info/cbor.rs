@@ -3,8 +3,10 @@
 use crate::limits;
 use ciborium_io::Read as _;
 use ciborium_ll::{Decoder, Header};
-use std::io::{self, Read};
-use std::str::from_utf8;
+use std::{
+    io::{self, Read},
+    str::from_utf8,
+};
 
 /// Number of bytes of texts that are decoded at a time.
 const CHUNK: usize = 1 << 12;

@@ -6,8 +6,7 @@ use ciborium_ll::Header;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
-use std::io::Read;
-use std::ops::Range;
+use std::{io::Read, ops::Range};
 
 /// The software layer, such as PopART, that wrote a debug context, from the key `layer` of the
 /// context.

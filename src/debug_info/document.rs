@@ -1,16 +1,20 @@
 //! Reads the top-level map of a debug file, up to the first error. Also defines a list that keeps
 //! all texts in one allocation.
 
-use super::DebugInfo;
-use super::cbor::{Items, Unreadable};
-use super::context::{ContextRecord, Draft};
-use super::damage::{shape, too_many};
+use super::{
+    DebugInfo,
+    cbor::{Items, Unreadable},
+    context::{ContextRecord, Draft},
+    damage::{shape, too_many},
+};
 use crate::message::{FileError, Result};
 use ciborium_ll::Header;
 use rustc_hash::FxHashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
-use std::mem::replace;
+use std::{
+    hash::{BuildHasher, RandomState},
+    io::Read,
+    mem::replace,
+};
 
 /// The parts of a debug file that were read so far.
 #[derive(Default)]

@@ -18,8 +18,7 @@ mod tests;
 pub use context::{ContextField, SoftwareLayer};
 pub use damage::{Damage, Truncation};
 
-use crate::message::Warning;
-use crate::profile::Ids;
+use crate::{message::Warning, profile::Ids};
 use context::ContextRecord;
 use document::Texts;
 

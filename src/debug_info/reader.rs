@@ -1,18 +1,24 @@
 //! Reads a whole debug file: checks the kind of the file, finds the end of its CBOR document, and
 //! records why the reading stopped.
 
-use super::DebugInfo;
-use super::context::ContextRecord;
-use super::damage::{Damage, Truncation, looks_like, shape};
-use super::document::Collected;
-use crate::limits;
-use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Result, Warning, unusable};
-use crate::profile::Ids;
-use crate::progress::Progress;
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
-use std::path::Path;
+use super::{
+    DebugInfo,
+    context::ContextRecord,
+    damage::{Damage, Truncation, looks_like, shape},
+    document::Collected,
+};
+use crate::{
+    limits,
+    message::{DEBUG_AGAIN, GIVE_DEBUG, Result, Warning, unusable},
+    profile::Ids,
+    progress::Progress,
+};
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, BufRead, BufReader, ErrorKind, Read},
+    path::Path,
+};
 
 /// The optional tag (3 bytes) at the start of a CBOR document that marks the file as CBOR.
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";

@@ -2,9 +2,7 @@
 //! had only this operation, and the bytes that a user could reduce in a stage that does not fit
 //! ("Advice").
 
-use super::code::by_kind;
-use super::steps::StepSums;
-use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory};
+use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory, code::by_kind, steps::StepSums};
 use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

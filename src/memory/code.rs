@@ -1,15 +1,14 @@
 //! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"). Also
 //! the overhead, that is, bytes that every stage needs whatever its layers, and fragmentation.
 
-use super::entering::GrowingSums;
-use super::steps::each_stretch;
-use super::{MemoryModel, Rules};
-use crate::model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces};
-use crate::profile::{CodeKind, TileBytes, TileRun};
+use super::{MemoryModel, Rules, entering::GrowingSums, steps::each_stretch};
+use crate::{
+    model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces},
+    profile::{CodeKind, TileBytes, TileRun},
+};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 /// Code of one `kind` that several positions (In, layers, Out) may share: a stage with any position
 /// of `set` takes the bytes of this code once. `bytes` lists runs of tiles in ascending order.

@@ -1,14 +1,13 @@
 //! Compares the memory that the compiler recorded with the bytes that operations explain, to show
 //! how complete the memory model is.
 
-use super::code::explained;
-use super::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, MemoryPeak, NOWHERE, NamedVariable, OwnedProgram};
-use crate::profile::{CodeKind, TileBytes};
+use super::{MemoryModel, Rules, code::explained};
+use crate::{
+    model::{EVERYWHERE, MemoryPeak, NOWHERE, NamedVariable, OwnedProgram},
+    profile::{CodeKind, TileBytes},
+};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
 /// Selects the operations whose predicted bytes are compared with the bytes that the compiler
 /// recorded. All selected operations are regarded as one stage.

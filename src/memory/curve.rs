@@ -1,9 +1,10 @@
 //! The live bytes of stages and of the whole model at each liveness step.
 
-use super::lanes;
-use super::pipeline::PHASES;
-use super::steps::{StepSums, has_step};
-use super::{MemoryModel, Rules, StageMemory};
+use super::{
+    MemoryModel, Rules, StageMemory, lanes,
+    pipeline::PHASES,
+    steps::{StepSums, has_step},
+};
 use std::ops::Range;
 
 /// The bytes of a stage or of the whole model at each step of a window of liveness steps. The bytes

@@ -2,10 +2,14 @@
 //! those that no earlier layer of the range uses. With them the bytes of all ranges are computed
 //! without adding up each range anew.
 
-use super::MemoryModel;
-use super::lanes::{self, ByLane};
-use crate::limits;
-use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
+use super::{
+    MemoryModel,
+    lanes::{self, ByLane},
+};
+use crate::{
+    limits,
+    model::{EVERYWHERE, PlaceSet, TooManyPlaces},
+};
 
 /// *Items*, such as the bytes of a variable, that several layers use. A range of consecutive layers
 /// has an item once, so it gains the item when it grows to the first layer that uses the item.

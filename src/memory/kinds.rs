@@ -1,8 +1,7 @@
 //! Divides the bytes of the variables of a stage into kinds such as weights, gradients and
 //! activations (docs/model.md, "Kinds of variables").
 
-use super::steps::has_step;
-use super::{MemoryModel, StageMemory};
+use super::{MemoryModel, StageMemory, steps::has_step};
 use crate::model::{EVERYWHERE, Framework, Model, NO_USERS, TensorKind};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

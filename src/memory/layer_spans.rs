@@ -1,7 +1,6 @@
 //! Finds the layer whose operation runs at each liveness step.
 
-use super::MemoryModel;
-use super::steps::each_stretch;
+use super::{MemoryModel, steps::each_stretch};
 use std::cmp::Reverse;
 
 /// A run of consecutive liveness steps that all belong to one layer. Steps without a layer that lie

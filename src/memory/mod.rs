@@ -45,9 +45,7 @@ use crate::model::{
 };
 use code::{CodeItem, TileOverhead};
 use pipeline::{Flows, PHASES};
-use std::cmp::Reverse;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{cmp::Reverse, ops::Range, sync::Arc};
 use steps::covering;
 use update::UpdatePhase;
 use uses::CountedUses;

@@ -1,8 +1,7 @@
 //! Sums of live bytes at each liveness step, and operations on sets of liveness steps.
 
 use super::lanes;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 /// The live bytes at each liveness step of a window of steps, on up to `N` tiles with one lane
 /// each. Variables are added one by one.

@@ -1,8 +1,10 @@
 //! Random models of training and inference, for the tests of several modules.
 
-use super::PlacedStage;
-use super::pipeline::tests::{after, in_passes, model};
-use super::tests::reference_model::ranges;
+use super::{
+    PlacedStage,
+    pipeline::tests::{after, in_passes, model},
+    tests::reference_model::ranges,
+};
 use crate::model::{Layering, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -2,8 +2,7 @@
 //! with the rules of docs/model.md applied directly to random models.
 
 use super::*;
-use crate::memory::LiveCurve;
-use crate::profile::LiveClasses;
+use crate::{memory::LiveCurve, profile::LiveClasses};
 use proptest::prelude::*;
 use reference_model::{
     GROUPS, Plain, PlainVariable, STEPS, TILES, by_tile, classic, costs, full, memory, plain,

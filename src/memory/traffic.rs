@@ -1,7 +1,6 @@
 //! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
-use super::MemoryModel;
-use super::steps::merged;
+use super::{MemoryModel, steps::merged};
 
 use crate::model::{Framework, PlaceSet, ascending};
 use rustc_hash::FxHashMap;

@@ -6,8 +6,10 @@
 //! The live ranges and users of a use are therefore looked up once for several tiles, and the bytes
 //! of these tiles are summed side by side in lanes (one lane for each tile).
 
-use super::lanes::{self, LANES};
-use super::{MemoryModel, Rules};
+use super::{
+    MemoryModel, Rules,
+    lanes::{self, LANES},
+};
 use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 

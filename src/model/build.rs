@@ -1,19 +1,24 @@
 //! Builds the [`Model`] of a compiled program from a Poplar profile and its debug contexts.
 
-use super::flow::FlowUses;
-use super::operations::UnnamedOperations;
-use super::profile_lookup::step_programs;
-use super::use_sets::{UseSetIndex, Users};
-use super::walk::{CallSites, StepIndex};
 use super::{
     DataFlow, Label, LayerRegexes, MemoryPeak, Model, NO_USERS, Operation, OperationGroup,
-    ProfileLookup, Recording, ascending, code, cycles, names, operations, passes, recording,
-    refine, use_sets, variables,
+    ProfileLookup, Recording, ascending, code, cycles,
+    flow::FlowUses,
+    names, operations,
+    operations::UnnamedOperations,
+    passes,
+    profile_lookup::step_programs,
+    recording, refine, use_sets,
+    use_sets::{UseSetIndex, Users},
+    variables,
+    walk::{CallSites, StepIndex},
 };
-use crate::debug_info::DebugInfo;
-use crate::message::FileError;
-use crate::profile::Profile;
-use crate::witnesses::{check_profile, recorded_totals};
+use crate::{
+    debug_info::DebugInfo,
+    message::FileError,
+    profile::Profile,
+    witnesses::{check_profile, recorded_totals},
+};
 
 impl Model {
     /// Builds the model of a compiled program from its profile and debug contexts. Also returns a

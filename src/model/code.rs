@@ -1,11 +1,12 @@
 //! Sums up the code and vertex state of operations on each tile, by which the memory that a
 //! pipeline stage needs for code is computed (docs/model.md, "Code").
 
-use super::operations::UnnamedGroup;
-use super::use_sets::UseSetIndex;
-use crate::limits;
-use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable};
-use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
+use super::{operations::UnnamedGroup, use_sets::UseSetIndex};
+use crate::{
+    limits,
+    message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable},
+    profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes},
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

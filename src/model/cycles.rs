@@ -15,17 +15,20 @@
 //! and after this start. An operation that runs after the backward pass of all layers and works on
 //! several layers, such as a norm of all gradients, counts as part of the update.
 
-use super::code::NO_CLUSTER;
-use super::operations::{NO_OPERATION, UnnamedOperations};
-use super::walk::{Path, StepIndex};
-use super::{Model, Pass, PlaceSet, Placement};
-use crate::limits;
-use crate::message::{OVER_BOUND, Warning};
-use crate::profile::{Cycles, ProgramKind, Programs};
-use crate::wording::grouped;
+use super::{
+    Model, Pass, PlaceSet, Placement,
+    code::NO_CLUSTER,
+    operations::{NO_OPERATION, UnnamedOperations},
+    walk::{Path, StepIndex},
+};
+use crate::{
+    limits,
+    message::{OVER_BOUND, Warning},
+    profile::{Cycles, ProgramKind, Programs},
+    wording::grouped,
+};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 use thiserror::Error;
 
 /// Whether the cycles of a model were measured or estimated.

@@ -6,17 +6,20 @@
 //! other users are its consumers. Nothing else in a profile shows dependencies between operations,
 //! whatever the framework calls the operations.
 
-use super::operations::{NO_OPERATION, UnnamedOperations};
-use super::use_sets::{Role, UseSetIndex};
-use super::walk::{CallSites, Path, StepIndex};
-use super::{Model, ascending};
-use crate::limits;
-use crate::message::{FileError, OVER_BOUND};
-use crate::profile::Profile;
+use super::{
+    Model, ascending,
+    operations::{NO_OPERATION, UnnamedOperations},
+    use_sets::{Role, UseSetIndex},
+    walk::{CallSites, Path, StepIndex},
+};
+use crate::{
+    limits,
+    message::{FileError, OVER_BOUND},
+    profile::Profile,
+};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::hash_map::Entry;
-use std::iter::once;
+use std::{collections::hash_map::Entry, iter::once};
 
 /// The graph of the data that flows through the program. A node is a series of consecutive liveness
 /// steps of one operation or function call. An edge stands for variables that one node writes and

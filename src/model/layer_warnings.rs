@@ -3,8 +3,7 @@
 //! functions.
 
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules, counts};
-use crate::message::Warning;
-use crate::wording::grouped;
+use crate::{message::Warning, wording::grouped};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 

@@ -1,10 +1,10 @@
 //! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
-use super::layer_lookup::{PART, WHOLE, lookup, lookup_path};
-use super::layer_regex::{CaptureGroups, assign, matches, only};
 use super::{
     Framework, Label, LayerOrder, Model, ModuleCalls, ModuleLayers, NO_LAYER, Named, Note,
     Operation,
+    layer_lookup::{PART, WHOLE, lookup, lookup_path},
+    layer_regex::{CaptureGroups, assign, matches, only},
 };
 use regex::Regex;
 use rustc_hash::FxHashMap;

@@ -2,9 +2,11 @@
 //! compiled pipeline").
 
 use super::{LayerOptions, Layering, names, operations};
-use crate::debug_info::DebugInfo;
-use crate::message::FileError;
-use crate::profile::{Ipus, Programs};
+use crate::{
+    debug_info::DebugInfo,
+    message::FileError,
+    profile::{Ipus, Programs},
+};
 
 /// The layers that run on each IPU of a compiled pipeline.
 #[derive(Debug)]

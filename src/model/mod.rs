@@ -58,9 +58,11 @@ pub use variable_groups::{TileUse, VariableGroup, VariableGroups, VariableUse};
 pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
 
-use crate::message::Warning;
-use crate::profile::{BuildInfo, LiveClasses, Recorded, Target, TileBytes};
-use crate::witnesses::Contradiction;
+use crate::{
+    message::Warning,
+    profile::{BuildInfo, LiveClasses, Recorded, Target, TileBytes},
+    witnesses::Contradiction,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

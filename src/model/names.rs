@@ -1,12 +1,16 @@
 //! Finds the names of operations in debug contexts (docs/model.md, "Contexts and names").
 
-use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
-use super::recording::UPDATE_CONTEXT;
-use super::walk::{EMPTY_PATH, NO_CALL, Path};
-use crate::debug_info::{ContextField, DebugInfo, Position, SoftwareLayer};
-use crate::limits;
-use crate::message::{FileError, OVER_BOUND};
-use crate::profile::Programs;
+use super::{
+    operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer},
+    recording::UPDATE_CONTEXT,
+    walk::{EMPTY_PATH, NO_CALL, Path},
+};
+use crate::{
+    debug_info::{ContextField, DebugInfo, Position, SoftwareLayer},
+    limits,
+    message::{FileError, OVER_BOUND},
+    profile::Programs,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 

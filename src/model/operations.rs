@@ -2,9 +2,11 @@
 //! "Operations"), and lists the programs that have vertex state or exchange code.
 
 use super::walk::{Path, Walk, walk};
-use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
-use crate::message::FileError;
-use crate::profile::{Program, ProgramKind, Programs};
+use crate::{
+    debug_info::{DebugInfo, Position, SoftwareLayer},
+    message::FileError,
+    profile::{Program, ProgramKind, Programs},
+};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;

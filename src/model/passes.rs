@@ -7,10 +7,11 @@
 
 mod module_order;
 
-use super::names::{unwrapped, update_scope};
-use super::{Model, Operation, Pass, VariableUse, counts};
-use crate::limits;
-use crate::witnesses::Contradiction;
+use super::{
+    Model, Operation, Pass, VariableUse, counts,
+    names::{unwrapped, update_scope},
+};
+use crate::{limits, witnesses::Contradiction};
 use rustc_hash::FxHashSet;
 
 /// Sets the pass of each operation, and returns the first step of the backward pass. Inference has

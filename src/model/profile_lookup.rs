@@ -2,8 +2,10 @@
 //! keeps variables only in groups.
 
 use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
-use crate::message::FileError;
-use crate::profile::{NEVER_LIVE, Program, ProgramKind, Programs, VariableNames, Variables};
+use crate::{
+    message::FileError,
+    profile::{NEVER_LIVE, Program, ProgramKind, Programs, VariableNames, Variables},
+};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

@@ -1,11 +1,15 @@
 //! Collects facts that the debug contexts record: the framework's labels of variables, and the
 //! properties of the compilation that affect a pipeline (docs/model.md, "Passes").
 
-use super::names::op_type;
-use super::operations::{Operation, Pass, UnnamedOperations, operation_layer};
-use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
-use crate::message::Warning;
-use crate::profile::VariableLabel;
+use super::{
+    names::op_type,
+    operations::{Operation, Pass, UnnamedOperations, operation_layer},
+};
+use crate::{
+    debug_info::{ContextField, DebugInfo, SoftwareLayer},
+    message::Warning,
+    profile::VariableLabel,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

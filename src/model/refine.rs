@@ -4,9 +4,11 @@
 //! same places, but a label or a partner may decide the places, so it must be the same in the whole
 //! set.
 
-use super::GroupCode;
-use super::operations::UnnamedGroup;
-use super::use_sets::{NO_USERS, UseSetIndex, UseSets, Users};
+use super::{
+    GroupCode,
+    operations::UnnamedGroup,
+    use_sets::{NO_USERS, UseSetIndex, UseSets, Users},
+};
 use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

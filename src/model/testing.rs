@@ -1,8 +1,10 @@
 //! Builds small models for unit tests.
 
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
-use crate::analysis::Analysis;
-use crate::profile::{LiveClasses, Recorded, Target};
+use crate::{
+    analysis::Analysis,
+    profile::{LiveClasses, Recorded, Target},
+};
 use std::path::Path;
 
 /// Reads the profile and the debug contexts of a recorded fixture, and builds its model.

@@ -1,12 +1,13 @@
 //! Finds the use set of each lowered variable, that is, the set of operation groups that use the
 //! variable. Also finds the use sets of the variables of each compute set and memory region.
 
-use super::ascending;
-use super::operations::UnnamedGroup;
-use crate::limits;
-use crate::message::{FileError, OVER_BOUND, unusable};
-use crate::parallel::filled;
-use crate::profile::{Profile, Program, VariableLists};
+use super::{ascending, operations::UnnamedGroup};
+use crate::{
+    limits,
+    message::{FileError, OVER_BOUND, unusable},
+    parallel::filled,
+    profile::{Profile, Program, VariableLists},
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;

@@ -7,8 +7,7 @@
 use crate::parallel::{equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::iter::zip;
-use std::ops::Range;
+use std::{iter::zip, ops::Range};
 
 /// All lowered variables of one tile that have the same equivalence class and the same use set (the
 /// set of operation groups that use a variable).

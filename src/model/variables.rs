@@ -5,9 +5,11 @@
 use super::{
     Model, NO_USERS, NamedVariable, ProfileLookup, TileVariable, VariableGroup, VariableGroups,
 };
-use crate::message::{FileError, PROFILE_AGAIN, Warning};
-use crate::profile::{CodeKind, MissedSteps, NEVER_LIVE, Profile, TileBytes};
-use crate::wording::grouped;
+use crate::{
+    message::{FileError, PROFILE_AGAIN, Warning},
+    profile::{CodeKind, MissedSteps, NEVER_LIVE, Profile, TileBytes},
+    wording::grouped,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

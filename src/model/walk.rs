@@ -2,11 +2,12 @@
 //! from several places in the program, and finds the liveness steps of each operation
 //! (docs/model.md, "Operations").
 
-use super::counts;
-use super::operations::UnnamedOperation;
-use crate::limits;
-use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable};
-use crate::profile::{Program, ProgramKind, Programs, Step};
+use super::{counts, operations::UnnamedOperation};
+use crate::{
+    limits,
+    message::{FileError, OVER_BOUND, PROFILE_AGAIN, unusable},
+    profile::{Program, ProgramKind, Programs, Step},
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 

@@ -1,13 +1,14 @@
 //! Reads the values in the cells of a row of `profile.pop`, and checks their types and ranges.
 //! Creates the errors about a cell, and about a part of the file that SQLite cannot read.
 
-use super::encoding::{BlobError, decode_list};
-use super::{Ids, TileBytes};
+use super::{
+    Ids, TileBytes,
+    encoding::{BlobError, decode_list},
+};
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning, unusable};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use std::cell::Cell;
-use std::fmt::Display;
+use std::{cell::Cell, fmt::Display};
 
 /// Names of the columns of a table that a scan reads, in the order in which it reads them.
 pub type Columns = &'static [&'static str];

@@ -8,10 +8,15 @@
 //! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
 //! is deduced from the schema (assumed).
 
-use super::encoding::{BlobError, Runs};
-use super::{Database, Program, ProgramKind, Programs, or_warn};
-use crate::limits;
-use crate::message::{Result, Warning};
+use super::{
+    Database, Program, ProgramKind, Programs,
+    encoding::{BlobError, Runs},
+    or_warn,
+};
+use crate::{
+    limits,
+    message::{Result, Warning},
+};
 use rustc_hash::FxHashMap;
 
 /// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If the sum of all

@@ -7,17 +7,23 @@
 //! range, and all rowids must ascend. These two checks ensure that the ranges together hold every
 //! row of the table exactly once.
 
-use super::cells::{Columns, disordered, sqlite};
-use super::{Cells, FormatVersion, Ids, ProfileFile, Target};
-use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
-use crate::progress::{Progress, Task};
+use super::{
+    Cells, FormatVersion, Ids, ProfileFile, Target,
+    cells::{Columns, disordered, sqlite},
+};
+use crate::{
+    message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable},
+    progress::{Progress, Task},
+};
 use rayon::prelude::*;
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::{
+    cell::Cell,
+    collections::BTreeSet,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 pub struct Database {
     /// The profile on disk, and the state (size, time, header) that it had when it was opened.

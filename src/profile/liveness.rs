@@ -2,13 +2,10 @@
 //! each equivalence class are live. Also finds the classes that are live at all but a few steps,
 //! and these few steps.
 
-use super::cells::cell;
-use super::{Database, Ids, Programs};
+use super::{Database, Ids, Programs, cells::cell};
 use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::cmp::Ordering;
-use std::iter::once;
-use std::ops::Range;
+use std::{cmp::Ordering, iter::once, ops::Range};
 
 /// One liveness step: the execution of one program. Steps are indexed from 0 in ascending order of
 /// their ids.

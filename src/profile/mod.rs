@@ -38,8 +38,10 @@ pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
-use crate::message::{Result, Warning};
-use crate::progress::Progress;
+use crate::{
+    message::{Result, Warning},
+    progress::Progress,
+};
 use cells::{Cells, or_warn};
 use database::Database;
 use open::ProfileFile;

@@ -1,14 +1,18 @@
 //! Opens a profile that may come from an untrusted source.
 
 use super::cells::sqlite;
-use crate::atomic::first_bytes;
-use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
+use crate::{
+    atomic::first_bytes,
+    message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable},
+};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 const HEADER: u64 = 100;
 

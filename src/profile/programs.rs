@@ -4,8 +4,7 @@
 use super::{Cells, Database, Ids, TileBytes};
 use crate::message::{Result, unusable};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! Reads the memory that Poplar recorded for tiles and categories. Computed bytes are compared with
 //! these records.
 
-use super::cells::cell;
-use super::{Database, TILES, TileBytes};
+use super::{Database, TILES, TileBytes, cells::cell};
 use crate::message::Result;
 use serde::{Deserialize, Serialize};
 

@@ -1,14 +1,18 @@
 //! Reads the format version and the target of a profile, which are needed before all other data.
 //! Also reads the origin of a profile, and a summary for users who have several profiles.
 
-use super::cells::{Columns, cell, no_row};
-use super::{Cells, Database, or_warn};
-use crate::limits;
-use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable};
-use crate::progress::Progress;
+use super::{
+    Cells, Database,
+    cells::{Columns, cell, no_row},
+    or_warn,
+};
+use crate::{
+    limits,
+    message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable},
+    progress::Progress,
+};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::path::Path;
+use std::{fmt, path::Path};
 
 /// Version of the report format of a profile (`version_info`).
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,9 +3,7 @@
 use super::encoding::{BlobError, Runs, ValueRun, Varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::iter::once;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{iter::once, ops::Range, sync::Arc};
 
 /// A number of bytes (or a count) for each tile, as runs of tiles with equal numbers. A tile
 /// outside all runs has the number 0. Most programs treat thousands of tiles alike, so runs take

@@ -1,15 +1,17 @@
 //! Reads the lowered variables of each compute set, and of each region set (the regions of
 //! variables that a program moves).
 
-use super::encoding::{BlobError, Runs, ValueRun};
-use super::variables::TABLE as VARIABLES;
-use super::{Cells, Database, Variables};
-use crate::limits;
-use crate::message::Result;
-use crate::parallel::concatenated;
+use super::{
+    Cells, Database, Variables,
+    encoding::{BlobError, Runs, ValueRun},
+    variables::TABLE as VARIABLES,
+};
+use crate::{limits, message::Result, parallel::concatenated};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// Lists of lowered variables, one for each compute set or each region set. The members of a list
 /// are indices into [`Variables`].

@@ -4,15 +4,10 @@
 //! that are live from the first to the last step, or at nearly all steps, such as weights and
 //! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
-use super::cells::no_variables;
-use super::{Database, Ids, ProfileFile};
-use crate::limits;
-use crate::message::Result;
-use crate::parallel::concatenated;
-use crate::progress::Progress;
+use super::{Database, Ids, ProfileFile, cells::no_variables};
+use crate::{limits, message::Result, parallel::concatenated, progress::Progress};
 use rustc_hash::FxHashMap;
-use std::mem::take;
-use std::ops::Range;
+use std::{mem::take, ops::Range};
 
 /// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
 /// since it was never allocated to a tile.

@@ -1,12 +1,16 @@
 //! The parts of a report that justify its answer: the proof that the split is the best, the reason
 //! why no split fits, and the comparison of a split that the user gave with the best split.
 
-use super::build::{Inputs, NamedVariables};
-use super::{BestSplit, VariableSum};
-use crate::model::LayerNames;
-use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
-use crate::solve::{Cause, Constraint, ObjectiveProof};
-use crate::wording::option_name;
+use super::{
+    BestSplit, VariableSum,
+    build::{Inputs, NamedVariables},
+};
+use crate::{
+    model::LayerNames,
+    search::{Advice, Claim, Outcome, OverLimit, SearchResult},
+    solve::{Cause, Constraint, ObjectiveProof},
+    wording::option_name,
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,12 @@
 //! split.
 
 use super::{Inputs, StepFacts, join};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::LayerNames;
-use crate::search::{Claim, SearchResult, free_bytes};
-use crate::time::narrow;
+use crate::{
+    memory::{Pipeline, Recompute, Schedule, StatePlace},
+    model::LayerNames,
+    search::{Claim, SearchResult, free_bytes},
+    time::narrow,
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,11 @@
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
 use super::{Cell, Table, join, table};
-use crate::memory::{MemoryModel, Parts, StageMemory};
-use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
-use crate::profile::RecordedTile;
+use crate::{
+    memory::{MemoryModel, Parts, StageMemory},
+    model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules},
+    profile::RecordedTile,
+};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 

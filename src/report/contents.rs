@@ -6,13 +6,15 @@ use super::{
     PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
     SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, WhatIf,
 };
-use crate::escape::printable;
-use crate::memory::Schedule;
-use crate::message::{FileWarnings, Warning};
-use crate::model::{Framework, PseudoLayers, WeightTie};
-use crate::search::free_bytes;
-use crate::witnesses::{Contradiction, are_refused, doubts, refuse_close};
-use crate::wording::{Units, displayed};
+use crate::{
+    escape::printable,
+    memory::Schedule,
+    message::{FileWarnings, Warning},
+    model::{Framework, PseudoLayers, WeightTie},
+    search::free_bytes,
+    witnesses::{Contradiction, are_refused, doubts, refuse_close},
+    wording::{Units, displayed},
+};
 use serde::{Deserialize, Serialize};
 
 /// The value of the field `format`, by which programs recognize a JSON document as a report.

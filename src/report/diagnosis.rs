@@ -2,8 +2,10 @@
 //! by all operations, and how much by the operations that have a layer.
 
 use super::{Table, table};
-use crate::memory::{Explaining, MemoryModel};
-use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
+use crate::{
+    memory::{Explaining, MemoryModel},
+    model::{MemoryPeak, Model, OwnedKind, OwnedProgram},
+};
 use std::cmp::Reverse;
 
 /// Upper bound on the recorded programs of each kind that `--diagnose` lists because they belong to

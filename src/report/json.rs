@@ -1,11 +1,11 @@
 //! Writes the stages of a split, and the whole report, as JSON.
 
-use super::emit::{Configuration, EmitForm, MODEL, emit};
-use super::sections::{SectionData, for_page};
-use super::{Report, Split};
-use crate::escape::json;
-use crate::memory::Parts;
-use crate::model::LayerNames;
+use super::{
+    Report, Split,
+    emit::{Configuration, EmitForm, MODEL, emit},
+    sections::{SectionData, for_page},
+};
+use crate::{escape::json, memory::Parts, model::LayerNames};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};

@@ -3,9 +3,11 @@
 //! depending on [`PseudoLayers`].
 
 use super::join;
-use crate::escape::printable;
-use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::displayed;
+use crate::{
+    escape::printable,
+    model::{LayerNames, PseudoLayers},
+    wording::displayed,
+};
 
 impl PseudoLayers {
     /// Returns the name of one position of the layer order for people: the name of a layer, or

@@ -1,9 +1,10 @@
 //! Writes the report as Markdown, for a pull request or an issue.
 
-use super::sections::blocks;
-use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
-use crate::escape::markdown;
-use crate::wording::{Units, displayed, grouped};
+use super::{Block, Cell, Form, Phrase, Report, Sentence, Table, sections::blocks};
+use crate::{
+    escape::markdown,
+    wording::{Units, displayed, grouped},
+};
 
 /// Returns the report as Markdown text: a heading, and all sections that the Markdown form
 /// contains.

@@ -5,9 +5,11 @@
 //! way: the terminal writes amounts in the requested units, and Markdown and the HTML page escape
 //! names.
 
-use crate::escape::printable;
-use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::{Units, capital, grouped, join};
+use crate::{
+    escape::printable,
+    model::{LayerNames, PseudoLayers},
+    wording::{Units, capital, grouped, join},
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,9 +1,11 @@
 //! The pipeline that runs the split, and the memory that the model would need in other pipelines.
 
 use super::{BestSplit, Inputs, LiveVariable, sum};
-use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
-use crate::model::{Recording, Rules};
-use crate::search::{SearchResult, Solver};
+use crate::{
+    memory::{Pipeline, PlacedStage, StageMemory, StatePlace},
+    model::{Recording, Rules},
+    search::{SearchResult, Solver},
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

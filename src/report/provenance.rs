@@ -1,7 +1,9 @@
 //! The files and options that a report was made from.
 
-use crate::escape::printable;
-use crate::profile::{BuildInfo, Target};
+use crate::{
+    escape::printable,
+    profile::{BuildInfo, Target},
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,10 +2,12 @@
 //! layers.
 
 use super::{CoverageFacts, Detail, Inputs};
-use crate::memory::Parts;
-use crate::model::{CycleSource, PassCycles};
-use crate::profile::{RecordedCategory, RecordedTile};
-use crate::time::narrow;
+use crate::{
+    memory::Parts,
+    model::{CycleSource, PassCycles},
+    profile::{RecordedCategory, RecordedTile},
+    time::narrow,
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,12 @@
 //! section needs only one line there. The HTML page has all sections as data, and a script on the
 //! page shows a section by its name.
 
-use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::phrases::{names, nearly_full};
-use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
+use super::{
+    Form, NO_VERDICT, Phrase, Report, Sentence, Table,
+    fit::{sentences as of_fit, tables as fit_tables},
+    phrases::{names, nearly_full},
+    sentences, tables,
+};
 use serde::Serialize;
 
 /// A section of a report, which one or several forms of output show.

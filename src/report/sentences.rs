@@ -12,11 +12,15 @@ pub(super) use explain::*;
 pub(super) use pipeline::*;
 pub(super) use refusal::*;
 
-use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
-use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
-use crate::memory::{Pipeline, Schedule, StatePlace};
-use crate::model::Framework;
-use crate::wording::{capital, counted, listed};
+use super::{
+    CoverageFacts, PlanFacts, Proof, Report, Split,
+    phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas},
+};
+use crate::{
+    memory::{Pipeline, Schedule, StatePlace},
+    model::Framework,
+    wording::{capital, counted, listed},
+};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many

@@ -1,8 +1,10 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
 use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
-use crate::memory::{Parts, VariableKinds};
-use crate::model::{LayerNames, ModuleCalls};
+use crate::{
+    memory::{Parts, VariableKinds},
+    model::{LayerNames, ModuleCalls},
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

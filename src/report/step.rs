@@ -1,10 +1,12 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use super::first_highest;
-use crate::search::{PipelineCosts, SearchResult};
-use crate::solve::{CompiledStage, Plan};
-use crate::time::{StepTime, narrow};
-use crate::wording::grouped;
+use crate::{
+    search::{PipelineCosts, SearchResult},
+    solve::{CompiledStage, Plan},
+    time::{StepTime, narrow},
+    wording::grouped,
+};
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.

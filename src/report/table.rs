@@ -4,8 +4,10 @@
 //! values in the JSON report, and the compiler checks that the field exists.
 
 use super::{Report, join};
-use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::{Units, displayed, share};
+use crate::{
+    model::{LayerNames, PseudoLayers},
+    wording::{Units, displayed, share},
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,11 +1,12 @@
 //! Writes tables as text: with aligned columns, as JSON, or with tabs or commas between cells.
 
-use super::sections::blocks;
-use super::table::Column;
-use super::terminal::{TextStyle, for_people};
-use super::{Block, Cell, Form, Report, Table};
-use crate::escape;
-use crate::model::LayerNames;
+use super::{
+    Block, Cell, Form, Report, Table,
+    sections::blocks,
+    table::Column,
+    terminal::{TextStyle, for_people},
+};
+use crate::{escape, model::LayerNames};
 use clap::ValueEnum;
 use serde_json::{Number, Value};
 use std::io;

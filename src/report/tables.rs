@@ -3,8 +3,7 @@
 //! programs can keep referring to columns by index.
 
 use super::{BestSplit, Cell, Report, Table, join, step, table};
-use crate::memory::StatePlace;
-use crate::wording::grouped;
+use crate::{memory::StatePlace, wording::grouped};
 use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile

@@ -4,8 +4,9 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::sections::blocks;
-use super::{Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, join};
+use super::{
+    Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, join, sections::blocks,
+};
 use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;

@@ -2,15 +2,19 @@
 //! memory from the numbers in this file when the reader moves cuts.
 
 use super::answer::broken;
-use crate::memory::RangeCosts;
-use crate::search::{SearchResult, near_cuts};
-use crate::solve::Rule;
-use crate::time::PositionCycles;
+use crate::{
+    memory::RangeCosts,
+    search::{SearchResult, near_cuts},
+    solve::Rule,
+    time::PositionCycles,
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::ops::{Range, RangeInclusive};
+use std::{
+    collections::BTreeSet,
+    ops::{Range, RangeInclusive},
+};
 
 /// The exact bytes and cycles from which an HTML page computes any split that its reader tries,
 /// and the best split for each number of IPUs.

@@ -1,11 +1,11 @@
 //! Checks a loaded model: every index must refer to something that exists, and ordered lists must
 //! be in order, since all other code relies on that.
 
-use crate::limits::{STEPS, STEPS_AND_TILES};
-use crate::model::{
-    GroupCode, Model, NO_CALL, NO_NODE, ProgramCluster, VariableGroups, WorkCycles,
+use crate::{
+    limits::{STEPS, STEPS_AND_TILES},
+    model::{GroupCode, Model, NO_CALL, NO_NODE, ProgramCluster, VariableGroups, WorkCycles},
+    profile::TileBytes,
 };
-use crate::profile::TileBytes;
 
 /// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
 /// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.

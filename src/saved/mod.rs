@@ -32,13 +32,13 @@ mod check;
 mod tests;
 mod variables;
 
-use crate::atomic::{self, file_metadata, first_bytes};
-use crate::message::{FileError, Result, SAVE_AGAIN, unusable};
-use crate::model::Model;
+use crate::{
+    atomic::{self, file_metadata, first_bytes},
+    message::{FileError, Result, SAVE_AGAIN, unusable},
+    model::Model,
+};
 use flate2::Crc;
-use std::cmp::Ordering;
-use std::fs;
-use std::path::Path;
+use std::{cmp::Ordering, fs, path::Path};
 
 /// The first bytes of a saved model. They contain a byte with the high bit set and line ends of two
 /// kinds: a program that converts the file as text changes these bytes, so the damage is detected.

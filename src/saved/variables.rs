@@ -10,9 +10,11 @@
 //! use minus the index of the previous group's use (0 for the first group), and the bytes of the
 //! group.
 
-use crate::model::{TileUse, VariableGroups};
-use crate::parallel::{filled, split_by};
-use crate::profile::encoding::{Varints, push_varint};
+use crate::{
+    model::{TileUse, VariableGroups},
+    parallel::{filled, split_by},
+    profile::encoding::{Varints, push_varint},
+};
 use rayon::prelude::*;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

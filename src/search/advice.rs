@@ -2,10 +2,11 @@
 //! memory in this stage (docs/model.md, "Advice"). A profile cannot show whether these changes are
 //! enough.
 
-use super::pipeline_costs::PipelineCosts;
-use super::shown_split::ShownSplit;
-use crate::memory::{MemoryModel, PlacedStage, StageMemory};
-use crate::model::LayerNames;
+use super::{pipeline_costs::PipelineCosts, shown_split::ShownSplit};
+use crate::{
+    memory::{MemoryModel, PlacedStage, StageMemory},
+    model::LayerNames,
+};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

@@ -1,17 +1,23 @@
 //! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
 //! Out).
 
-use super::profile_tables::KnownCosts;
-use super::request::{IpuCount, Question, SearchRequest};
-use super::result::Candidate;
-use crate::memory::{MemoryModel, Pipeline, RangeCosts};
-use crate::progress::Progress;
-use crate::solve::{self, Constraint, Problem, ProfileCosts, Solution, SolveError};
-use crate::time::StageTimes;
+use super::{
+    profile_tables::KnownCosts,
+    request::{IpuCount, Question, SearchRequest},
+    result::Candidate,
+};
+use crate::{
+    memory::{MemoryModel, Pipeline, RangeCosts},
+    progress::Progress,
+    solve::{self, Constraint, Problem, ProfileCosts, Solution, SolveError},
+    time::StageTimes,
+};
 use anyhow::Result;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 /// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show
 /// other splits in which each stage starts at position 0 or near a cut of the shown split. The

@@ -7,15 +7,15 @@
 //! are therefore lower bounds, until a split is checked on all tiles
 //! ([`ProfileTables::exact_peaks`]).
 
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, Recompute};
-use crate::model::CyclesByLayer;
-use crate::progress::Progress;
-use crate::solve::ProfileCosts;
-use crate::time::{StageTimes, StepOptions};
+use crate::{
+    memory::{MemoryModel, Pipeline, PlacedStage, Recompute},
+    model::CyclesByLayer,
+    progress::Progress,
+    solve::ProfileCosts,
+    time::{StageTimes, StepOptions},
+};
 use anyhow::Result;
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 /// Maximum number of values that are kept at a time, over all pipelines, to bound memory. A value
 /// (8 bytes) is the bytes of one range of layers, for one number of stages after this range.

@@ -1,19 +1,17 @@
 //! The request of a search, and the constraints that the model itself imposes: constraints for
 //! weights that several layers share, and for layers that a micro-batch runs through several times.
 
-use super::profile_tables::Reach;
-use super::result::Candidate;
-use crate::escape::shell;
-use crate::memory::{Pipeline, PipelineOptions};
-use crate::message::BadValue;
-use crate::model::{Placement, Positions, WeightTie};
-use crate::solve::{Constraint, Goal, Origin, Plan, Rule, TiedWeight};
-use crate::time::StepOptions;
+use super::{profile_tables::Reach, result::Candidate};
+use crate::{
+    escape::shell,
+    memory::{Pipeline, PipelineOptions},
+    message::BadValue,
+    model::{Placement, Positions, WeightTie},
+    solve::{Constraint, Goal, Origin, Plan, Rule, TiedWeight},
+    time::StepOptions,
+};
 use clap::ValueEnum;
-use std::cmp::Ordering;
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
+use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
 /// The bytes of ranges of layers are computed for splits into up to n stages, where n is the number
 /// of IPUs, rounded up to a power of 2, but at least this constant. So requests for similar numbers

@@ -2,13 +2,16 @@
 //! the best split for the user's request, with those for changed requests (such as one with fewer
 //! IPUs) that the report mentions.
 
-use super::advice::{Advice, OverLimit};
-use super::pipeline_costs::PipelineCosts;
-use super::shown_split::ShownSplit;
-use crate::memory::{Pipeline, RangeCosts};
-use crate::solve::{Greedy, Refusal, Solution};
-use std::cmp::Ordering;
-use std::fmt;
+use super::{
+    advice::{Advice, OverLimit},
+    pipeline_costs::PipelineCosts,
+    shown_split::ShownSplit,
+};
+use crate::{
+    memory::{Pipeline, RangeCosts},
+    solve::{Greedy, Refusal, Solution},
+};
+use std::{cmp::Ordering, fmt};
 
 /// The best split in one pipeline on a number of IPUs or, if no split fits, the split with the
 /// lowest peak.

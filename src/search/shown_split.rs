@@ -1,9 +1,10 @@
 //! The split that reports show, with the memory of its stages computed in full.
 
-use super::pipeline_costs::PipelineCosts;
-use super::result::Candidate;
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, Recompute, StageMemory};
-use crate::solve::{self, Constraint};
+use super::{pipeline_costs::PipelineCosts, result::Candidate};
+use crate::{
+    memory::{MemoryModel, Pipeline, PlacedStage, Recompute, StageMemory},
+    solve::{self, Constraint},
+};
 use anyhow::Result;
 use std::ops::Range;
 

@@ -11,18 +11,20 @@
 //! that was found need no more bytes on any other tile, this split is the best one. Otherwise the
 //! fullest tiles of its stages become critical, and the search begins again.
 
-use super::pipeline_costs::PipelineCosts;
-use super::profile_tables::{FEW_POSITIONS, ProfileTables, Reach, Tiles};
-use super::request::Question;
-use super::result::Candidate;
-use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::progress::Progress;
-use crate::solve::{self, Plan, Problem, Score, Solution};
+use super::{
+    pipeline_costs::PipelineCosts,
+    profile_tables::{FEW_POSITIONS, ProfileTables, Reach, Tiles},
+    request::Question,
+    result::Candidate,
+};
+use crate::{
+    memory::{MemoryModel, Pipeline, PlacedStage},
+    progress::Progress,
+    solve::{self, Plan, Problem, Score, Solution},
+};
 use anyhow::Result;
 use rayon::prelude::*;
-use std::cell::OnceCell;
-use std::cmp::Ordering;
-use std::sync::Arc;
+use std::{cell::OnceCell, cmp::Ordering, sync::Arc};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,15 @@
 //! Makes small random models with all their splits, to compare the results of searches with.
 
-use crate::memory::testing::{placed, random_training};
-use crate::memory::{MemoryModel, Pipeline};
-use crate::model::{
-    CycleSource, CyclesByLayer, Framework, Model, OutOn, PassCycles, Placement, PlacementOptions,
+use crate::{
+    memory::testing::{placed, random_training},
+    memory::{MemoryModel, Pipeline},
+    model::{
+        CycleSource, CyclesByLayer, Framework, Model, OutOn, PassCycles, Placement,
+        PlacementOptions,
+    },
+    time::{StageTimes, StepOptions},
 };
-use crate::time::{StageTimes, StepOptions};
-use std::collections::HashMap;
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 pub(super) struct Case {
     pub(super) model: Model,

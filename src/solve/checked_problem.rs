@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use super::conflict;
-use super::constraints::{Constraint, CutRule, cuts_before};
-use super::objectives::Objective;
-use super::plan::{Plan, Score};
-use super::problem::{CompiledStage, Problem, SolveError};
-use crate::memory::RangeCosts;
-use crate::time::StageTimes;
+use super::{
+    conflict,
+    constraints::{Constraint, CutRule, cuts_before},
+    objectives::Objective,
+    plan::{Plan, Score},
+    problem::{CompiledStage, Problem, SolveError},
+};
+use crate::{memory::RangeCosts, time::StageTimes};
 
 /// Maximum number of edges (ranges of positions that may be stages) that the integer program gets.
 /// The program takes some hundredths of a second with this number of edges, and seconds with ten

@@ -6,8 +6,7 @@
 //! number of required cuts and at most the number of cuts that are not forbidden. After the last
 //! pin, there are enough IPUs for the required cuts.
 
-use std::fmt;
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use super::constraints::{Constraint, CutRule, Rule, cuts_before, forbidding};
 use crate::wording::counted;

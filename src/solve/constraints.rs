@@ -3,8 +3,7 @@
 
 use crate::wording::{grouped, listed};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 /// A condition on a split, such as that two layers are in one stage, with its cause for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

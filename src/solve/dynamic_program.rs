@@ -8,10 +8,9 @@
 //! for the whole split, and cost more in later objectives. So each bottleneck ends a pass, and
 //! later passes only use stages whose value is at most the optimum of this bottleneck.
 
-use super::checked_problem::CheckedProblem;
-use super::objectives::Objective;
-use super::plan::Plan;
-use super::problem::CompiledStage;
+use super::{
+    checked_problem::CheckedProblem, objectives::Objective, plan::Plan, problem::CompiledStage,
+};
 
 /// Maximum number of objectives that one pass (one run of the dynamic program over all positions)
 /// compares: the three objectives that are sums over stages, and one bottleneck (a maximum over

@@ -14,11 +14,15 @@
 //! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
 //! problem may have no split although its certificate needs no more stages than there are IPUs.
 
-use super::checked_problem::CheckedProblem;
-use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
-use super::objectives::Goal;
-use super::problem::Problem;
-use super::{SolveError, dynamic_program, unproven};
+use super::{
+    SolveError,
+    checked_problem::CheckedProblem,
+    constraints::{Constraint, CutRule, cuts_before, forbidding},
+    dynamic_program,
+    objectives::Goal,
+    problem::Problem,
+    unproven,
+};
 use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

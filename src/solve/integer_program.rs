@@ -21,9 +21,11 @@ use good_lp::{
 };
 use std::collections::BTreeMap;
 
-use super::dynamic_program::{Rests, StagePass, Values, best};
-use super::plan::Plan;
-use super::problem::CompiledStage;
+use super::{
+    dynamic_program::{Rests, StagePass, Values, best},
+    plan::Plan,
+    problem::CompiledStage,
+};
 
 /// A node of the graph in which the integer program finds a path: the next stage starts at position
 /// `start`. At most `left` of the `total` stages of the split may still follow, including this one.

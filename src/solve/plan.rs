@@ -1,12 +1,13 @@
 //! A plan, which assigns positions to stages, its score, and the proof that no other plan is
 //! better.
 
-use std::cmp::Ordering;
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
-use super::constraints::{Constraint, Rule};
-use super::objectives::{Goal, Objective, decimal};
-use super::problem::{CompiledStage, Problem, SolveError};
+use super::{
+    constraints::{Constraint, Rule},
+    objectives::{Goal, Objective, decimal},
+    problem::{CompiledStage, Problem, SolveError},
+};
 use crate::time::StepTime;
 use serde::{Deserialize, Serialize};
 

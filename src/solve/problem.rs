@@ -1,16 +1,19 @@
 //! The input of the solver: costs of ranges of positions, bytes over cuts, limits, constraints and
 //! the goal.
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use super::conflict::Conflict;
-use super::constraints::{Constraint, Origin};
-use super::objectives::Goal;
-use super::plan::Plan;
-use crate::memory::RangeCosts;
-use crate::message::{OVER_BOUND, REPORT_THIS};
-use crate::time::{StageTimes, StepTime};
+use super::{
+    conflict::Conflict,
+    constraints::{Constraint, Origin},
+    objectives::Goal,
+    plan::Plan,
+};
+use crate::{
+    memory::RangeCosts,
+    message::{OVER_BOUND, REPORT_THIS},
+    time::{StageTimes, StepTime},
+};
 
 /// A problem of splitting a model into pipeline stages.
 ///

@@ -13,8 +13,10 @@ pub use step::StepTime;
 
 pub(crate) use step::{Rate, SlotKind, Slots};
 
-use crate::memory::{Pipeline, Recompute};
-use crate::model::{CyclesByLayer, Positions};
+use crate::{
+    memory::{Pipeline, Recompute},
+    model::{CyclesByLayer, Positions},
+};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

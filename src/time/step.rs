@@ -7,8 +7,7 @@
 
 use super::{Passes, StageTimes, narrow};
 use crate::memory::Schedule;
-use std::cmp::Ordering;
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,11 @@
-use super::step::{Order, PassOrder};
-use super::*;
-use crate::memory::Schedule;
-use crate::model::{Layering, PassCycles, PseudoLayers};
+use super::{
+    step::{Order, PassOrder},
+    *,
+};
+use crate::{
+    memory::Schedule,
+    model::{Layering, PassCycles, PseudoLayers},
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,11 +1,15 @@
 //! Decides whether a file `debug.cbor` can be trusted: whether the file belongs to the profile, and
 //! has all debug contexts to which the profile refers.
 
-use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
-use super::programs::{bytes_of, reached};
-use crate::debug_info::{Damage, DebugInfo};
-use crate::message::OWN_DEBUG;
-use crate::profile::{Profile, Program, ProgramKind, Programs};
+use super::{
+    contradiction::{Contradiction, DEBUG, Witness, incomplete},
+    programs::{bytes_of, reached},
+};
+use crate::{
+    debug_info::{Damage, DebugInfo},
+    message::OWN_DEBUG,
+    profile::{Profile, Program, ProgramKind, Programs},
+};
 use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
 

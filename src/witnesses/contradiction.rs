@@ -2,12 +2,13 @@
 //! that may therefore be attributed to the wrong layer. Decides whether it can still be told
 //! whether the model fits (the verdict).
 
-use crate::message::{DEBUG_AGAIN, FileError, FileWarnings, PROFILE_AGAIN, Warning};
-use crate::profile::Recorded;
-use crate::wording::{grouped, join, share};
+use crate::{
+    message::{DEBUG_AGAIN, FileError, FileWarnings, PROFILE_AGAIN, Warning},
+    profile::Recorded,
+    wording::{grouped, join, share},
+};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::fmt;
+use std::{cmp::Reverse, fmt};
 
 /// A check of the input files. The description of each value says what must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,11 @@
 //! the bytes, IPUs or constraints that the report names, and no split fits with one byte or IPU
 //! less, or one constraint more.
 
-use super::super::{Analysis, LayerConstraint};
-use super::*;
-use crate::memory::PlacedStage;
-use crate::progress::Progress;
-use crate::search::SearchOptions;
+use super::{
+    super::{Analysis, LayerConstraint},
+    *,
+};
+use crate::{memory::PlacedStage, progress::Progress, search::SearchOptions};
 use elsa::FrozenVec;
 use std::path::Path;
 

@@ -1,12 +1,13 @@
 //! Parses a command line, which requests a run or information about the command.
 
-use super::effects::{ONE_IPU_RESULTS, is_given, words};
-use super::{Generate, NoEffect, Options};
+use super::{
+    Generate, NoEffect, Options,
+    effects::{ONE_IPU_RESULTS, is_given, words},
+};
 use crate::app::export::is_standard_output;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, FromArgMatches};
-use std::ffi::OsString;
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
 /// constraints on a split. Suggested commands repeat these options. They do not repeat limits and

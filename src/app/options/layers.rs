@@ -1,10 +1,12 @@
 //! Defines the options about the layers of the model.
 
 use super::values::ShortHelp;
-use crate::message::BadValue;
-use crate::model::{
-    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerRegexes, LayerSource, OutOn,
-    PlacementOptions, Rules, Untied,
+use crate::{
+    message::BadValue,
+    model::{
+        DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerRegexes, LayerSource, OutOn,
+        PlacementOptions, Rules, Untied,
+    },
 };
 use clap::Args;
 use regex::Regex;

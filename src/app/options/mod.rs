@@ -23,13 +23,15 @@ pub use results::{ResultArgs, TableArgs};
 pub use split::{PipelineArgs, SearchArgs, TimeArgs};
 pub use values::OfProfile;
 
-use crate::analysis::Request;
-use crate::memory::PipelineOptions;
-use crate::model::Rules;
-use crate::report::emit::{MODEL, module_name};
-use crate::report::{Detail, Format, Units};
-use crate::search::{IpuCount, Reserve, SearchOptions, Solver};
-use crate::time::StepOptions;
+use crate::{
+    analysis::Request,
+    memory::PipelineOptions,
+    model::Rules,
+    report::emit::{MODEL, module_name},
+    report::{Detail, Format, Units},
+    search::{IpuCount, Reserve, SearchOptions, Solver},
+    time::StepOptions,
+};
 use clap::{ArgAction, Parser, ValueEnum};
 use std::path::PathBuf;
 use values::{List, ShortHelp, mem_per_tile};

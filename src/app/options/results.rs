@@ -1,10 +1,10 @@
 //! Defines the options that request results.
 
-use super::effects::{ONE_IPU_RESULTS, words};
-use super::values::{List, ShortHelp, tiles};
-use crate::analysis::JudgedSplit;
-use crate::report::Format;
-use crate::report::emit::EmitForm;
+use super::{
+    effects::{ONE_IPU_RESULTS, words},
+    values::{List, ShortHelp, tiles},
+};
+use crate::{analysis::JudgedSplit, report::Format, report::emit::EmitForm};
 use clap::{Args, ValueEnum};
 
 /// Options that request results on standard output, and their format.

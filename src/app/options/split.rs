@@ -2,10 +2,12 @@
 //! step.
 
 use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, micro_batch, or_auto, proportion};
-use crate::analysis::LayerConstraint;
-use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
-use crate::search::Solver;
-use crate::solve::Goal;
+use crate::{
+    analysis::LayerConstraint,
+    memory::{Accumulator, Recompute, Schedule, StatePlace},
+    search::Solver,
+    solve::Goal,
+};
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, value_parser};
 

@@ -1,11 +1,9 @@
 //! Parses the values of options, and sets their texts in `-h`.
 
-use crate::limits;
-use crate::message::BadValue;
+use crate::{limits, message::BadValue};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ValueEnum};
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::{path::PathBuf, str::FromStr};
 
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 pub const MAX_BATCHES: u64 = 1 << 32;

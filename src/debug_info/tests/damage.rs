@@ -1,8 +1,10 @@
 //! Tests that truncated, damaged and hostile debug files, and files of another kind, give an error
 //! or a sign of damage.
 
-use std::io::{self, Read};
-use std::path::Path;
+use std::{
+    io::{self, Read},
+    path::Path,
+};
 
 use super::*;
 

@@ -2,13 +2,17 @@
 //! docs/model.md, "Pipelines": accumulators, the stash, and in each phase the transfer buffers,
 //! which hold tensors from or for other stages.
 
-use super::PlacedStage;
-use super::Recompute::{self, Layer, Stage};
-use super::Schedule::{self, Popart, Sequential, TfGrouped, TfInterleaved};
-use super::flows::{BackwardPass, Flows, QUANTITIES, Quantity, StageRole, UseInPipeline};
-use crate::memory::lanes::{self, ByLane};
-use crate::memory::uses::{NeighbourUses, Placing};
-use crate::memory::{MemoryModel, Parts};
+use super::{
+    PlacedStage,
+    Recompute::{self, Layer, Stage},
+    Schedule::{self, Popart, Sequential, TfGrouped, TfInterleaved},
+    flows::{BackwardPass, Flows, QUANTITIES, Quantity, StageRole, UseInPipeline},
+};
+use crate::{
+    memory::lanes::{self, ByLane},
+    memory::uses::{NeighbourUses, Placing},
+    memory::{MemoryModel, Parts},
+};
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane

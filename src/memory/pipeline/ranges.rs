@@ -6,13 +6,17 @@
 //! layers do so. The bytes of the flows are then summed tile by tile, while ranges grow layer by
 //! layer from each first layer, as in `memory::ranges`.
 
-use super::Recompute;
-use super::additions::{PHASES, TileFlows, Transfers};
-use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole, users_in};
-use crate::memory::MemoryModel;
-use crate::memory::entering::{Entries, GrowingSums};
-use crate::memory::lanes::{self, ByLane};
-use crate::model::{TooManyPlaces, ascending};
+use super::{
+    Recompute,
+    additions::{PHASES, TileFlows, Transfers},
+    flows::{Flow, Flows, Life, QUANTITIES, StageRole, users_in},
+};
+use crate::{
+    memory::MemoryModel,
+    memory::entering::{Entries, GrowingSums},
+    memory::lanes::{self, ByLane},
+    model::{TooManyPlaces, ascending},
+};
 use std::ops::Range;
 
 /// A change in what a range of layers does with the tensors of the flow `flow` (tensors that the

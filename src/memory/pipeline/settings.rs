@@ -1,8 +1,10 @@
 //! The settings of a pipeline, how they are chosen for a model (docs/model.md, "Pipelines"), and
 //! other settings that a user may try.
 
-use crate::model::{Framework, Model};
-use crate::wording::option_name;
+use crate::{
+    model::{Framework, Model},
+    wording::option_name,
+};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -4,12 +4,12 @@
 
 mod reruns;
 
-use super::flows::Flow;
-use super::ranges::FlowStretch;
-use super::*;
-use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};
-use crate::memory::{MemoryModel, Parts, StageMemory};
-use crate::model::{Layering, Model, OutOn, Pass, Placement, PlacementOptions, testing};
+use super::{flows::Flow, ranges::FlowStretch, *};
+use crate::{
+    memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges},
+    memory::{MemoryModel, Parts, StageMemory},
+    model::{Layering, Model, OutOn, Pass, Placement, PlacementOptions, testing},
+};
 use proptest::prelude::*;
 
 const SCHEDULES: [Schedule; 4] = [

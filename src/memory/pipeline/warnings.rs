@@ -1,11 +1,12 @@
 //! Warnings about data that the memory of a pipeline depends on and that the profile does not have.
 
-use super::Recompute;
-use super::flows::UseInPipeline;
-use crate::memory::MemoryModel;
-use crate::message::Warning;
-use crate::model::Framework;
-use crate::wording::{grouped, listed};
+use super::{Recompute, flows::UseInPipeline};
+use crate::{
+    memory::MemoryModel,
+    message::Warning,
+    model::Framework,
+    wording::{grouped, listed},
+};
 use std::ops::Range;
 
 /// Weights that no operation updates cause a warning only if they have at least 1/`MIN_SHARE` of

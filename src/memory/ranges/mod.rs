@@ -28,21 +28,23 @@ mod blocks;
 mod pipelines;
 mod variables;
 
-use super::code;
-use super::lanes::{Bytes, LANES};
-use super::update::{TileUpdates, UpdatePhase};
-use super::uses;
-use super::{MemoryModel, RangeCosts};
-use crate::model::TooManyPlaces;
-use crate::progress::Progress;
+use super::{
+    MemoryModel, RangeCosts, code,
+    lanes::{Bytes, LANES},
+    update::{TileUpdates, UpdatePhase},
+    uses,
+};
+use crate::{model::TooManyPlaces, progress::Progress};
 use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileScratch};
 use rayon::prelude::*;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::iter;
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::{
+    cmp::Reverse,
+    collections::BTreeSet,
+    iter,
+    ops::Range,
+    sync::Arc,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+};
 
 impl MemoryModel<'_> {
     /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`

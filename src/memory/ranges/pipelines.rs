@@ -1,21 +1,24 @@
 //! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile. Pipelines
 //! in which the same variables are live at the same liveness steps are examined together.
 
-use super::blocks::Blocks;
-use super::variables::EnteringVariables;
-use crate::limits;
-use crate::memory::code::{TileOverhead, by_lane};
-use crate::memory::entering::GrowingSums;
-use crate::memory::lanes::{self, ByLane, Bytes, plus};
-use crate::memory::pipeline::{FlowStretch, Flows, PHASES, RangeAdditions, TileFlows};
-use crate::memory::update::{RangeUpdates, UpdatePhase};
-use crate::memory::uses::NeighbourUses;
-use crate::memory::{MemoryModel, RangeCosts};
-use std::array::from_fn;
-use std::collections::BTreeSet;
-use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use super::{blocks::Blocks, variables::EnteringVariables};
+use crate::{
+    limits,
+    memory::code::{TileOverhead, by_lane},
+    memory::entering::GrowingSums,
+    memory::lanes::{self, ByLane, Bytes, plus},
+    memory::pipeline::{FlowStretch, Flows, PHASES, RangeAdditions, TileFlows},
+    memory::update::{RangeUpdates, UpdatePhase},
+    memory::uses::NeighbourUses,
+    memory::{MemoryModel, RangeCosts},
+};
+use std::{
+    array::from_fn,
+    collections::BTreeSet,
+    ops::Range,
+    sync::OnceLock,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
 
 /// Maximum number of changes of live bytes, and also of sums of such changes, that a thread keeps
 /// for all tiles together that it examines side by side. If there were more, examining each tile by

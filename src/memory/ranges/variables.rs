@@ -1,13 +1,15 @@
 //! The variables of neighbouring tiles, prepared for computing the peaks of ranges of layers that
 //! grow layer by layer.
 
-use crate::limits;
-use crate::memory::MemoryModel;
-use crate::memory::entering::{Entries, GrowingSums};
-use crate::memory::lanes;
-use crate::memory::pipeline::PHASES;
-use crate::memory::uses::NeighbourUses;
-use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
+use crate::{
+    limits,
+    memory::MemoryModel,
+    memory::entering::{Entries, GrowingSums},
+    memory::lanes,
+    memory::pipeline::PHASES,
+    memory::uses::NeighbourUses,
+    model::{EVERYWHERE, PlaceSet, TooManyPlaces},
+};
 
 /// A live range of variables on neighbouring tiles, as the *places* from `from` to `to` (end
 /// exclusive). A place is a liveness step at which a peak is possible; its number is its index in

@@ -13,15 +13,16 @@ mod peaks;
 
 pub use parts::Parts;
 
-use super::code::{TileOverhead, by_tile};
-use super::lanes;
-use super::pipeline::{PHASES, PlacedStage, Recompute};
-use super::{MemoryModel, Rules};
+use super::{
+    MemoryModel, Rules,
+    code::{TileOverhead, by_tile},
+    lanes,
+    pipeline::{PHASES, PlacedStage, Recompute},
+};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
-use std::cmp::Reverse;
-use std::ops::Range;
+use std::{cmp::Reverse, ops::Range};
 
 /// The memory that one pipeline stage takes on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! The highest bytes of live variables of each stage on each tile, computed step by step for all
 //! stages and a few neighbouring tiles at a time.
 
-use crate::memory::lanes::{self, LANES};
-use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows};
-use crate::memory::update::{TileUpdates, Updating};
-use crate::memory::uses::{self, NeighbourUses};
-use crate::memory::{MemoryModel, Parts};
-use crate::model::{EVERYWHERE, PlaceSet, ascending, meets};
+use crate::{
+    memory::lanes::{self, LANES},
+    memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows},
+    memory::update::{TileUpdates, Updating},
+    memory::uses::{self, NeighbourUses},
+    memory::{MemoryModel, Parts},
+    model::{EVERYWHERE, PlaceSet, ascending, meets},
+};
 use rayon::prelude::*;
 use std::ops::Range;
 

@@ -2,10 +2,14 @@
 //! of code is a separate bit, so the bytes of a stage show what is in it. A second count would
 //! carry into another bit.
 
-use super::reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain};
-use super::*;
-use crate::model::{Layering, NO_LAYER};
-use crate::profile::{CodeKind, RecordedTile, TileBytes};
+use super::{
+    reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain},
+    *,
+};
+use crate::{
+    model::{Layering, NO_LAYER},
+    profile::{CodeKind, RecordedTile, TileBytes},
+};
 
 /// The number of variables in the model. The size in bytes of each is another power of two, so that
 /// the bits of a sum show which variables are in it.

@@ -2,14 +2,15 @@
 //! check the fast computations.
 
 use super::*;
-use crate::model::{
-    EVERYWHERE, GroupCode, Layering, NO_USERS, OperationGroup, Rules, UseSets, VariableGroup,
-    VariableGroups, testing,
+use crate::{
+    model::{
+        EVERYWHERE, GroupCode, Layering, NO_USERS, OperationGroup, Rules, UseSets, VariableGroup,
+        VariableGroups, testing,
+    },
+    profile::{LiveClasses, TileBytes},
 };
-use crate::profile::{LiveClasses, TileBytes};
 use proptest::collection::vec;
-use std::collections::BTreeSet;
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 pub(crate) const TILES: u32 = 3;
 pub(crate) const STEPS: u32 = 14;

@@ -12,11 +12,12 @@ mod tile;
 
 pub(super) use tile::{RangeUpdates, TileUpdates, Updating};
 
-use super::steps::covering;
-use super::{MemoryModel, Pipeline, StatePlace};
-use crate::limits;
-use crate::model::{
-    Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
+use super::{MemoryModel, Pipeline, StatePlace, steps::covering};
+use crate::{
+    limits,
+    model::{
+        Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
+    },
 };
 use std::sync::Arc;
 

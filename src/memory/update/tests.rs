@@ -1,13 +1,14 @@
 //! Compares the memory of stages during the weight update with the rules of docs/model.md, applied
 //! directly to random models.
 
-use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
-use crate::memory::tests::reference_model::{memory, ranges};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::{Model, Pass};
+use crate::{
+    memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain},
+    memory::tests::reference_model::{memory, ranges},
+    memory::{Pipeline, Recompute, Schedule, StatePlace},
+    model::{Model, Pass},
+};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 const REPLICAS: u64 = 3;
 

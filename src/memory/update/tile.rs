@@ -2,15 +2,16 @@
 //! layers that grow layer by layer.
 
 use super::{UpdatePhase, UpdateRole};
-use crate::memory::MemoryModel;
-use crate::memory::code::{TileOverhead, by_lane};
-use crate::memory::entering::GrowingSums;
-use crate::memory::lanes::{self, ByLane};
-use crate::memory::steps::StepSums;
-use crate::memory::uses::{NeighbourUses, Placing};
-use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableUse};
-use std::collections::BTreeMap;
-use std::ops::Range;
+use crate::{
+    memory::MemoryModel,
+    memory::code::{TileOverhead, by_lane},
+    memory::entering::GrowingSums,
+    memory::lanes::{self, ByLane},
+    memory::steps::StepSums,
+    memory::uses::{NeighbourUses, Placing},
+    model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableUse},
+};
+use std::{collections::BTreeMap, ops::Range};
 
 /// The bytes of weight updates on up to `N` neighbouring tiles, with one lane for each tile. The
 /// buffers are reused for further tiles.

@@ -1,8 +1,10 @@
 //! Tests of the rules in docs/model.md, "Layers", one by one, on small lists of operations.
 
 use super::*;
-use crate::model::testing;
-use crate::model::{DEFAULT_INPUTS_REGEX, LayerOrder};
+use crate::{
+    model::testing,
+    model::{DEFAULT_INPUTS_REGEX, LayerOrder},
+};
 
 fn operation(name: &str, inputs: &str) -> Operation {
     testing::operation(0, name, inputs)

@@ -1,13 +1,14 @@
 //! Finds the modules that begin or end where a position (In, a layer or Out) does, which tells
 //! where a split belongs in the model's code.
 
-use super::ModuleLayers;
-use super::paths::{ModulePath, shared};
+use super::{
+    ModuleLayers,
+    paths::{ModulePath, shared},
+};
 use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::ops::Range;
+use std::{cmp::Reverse, ops::Range};
 
 /// The modules of the model's code that are called by one position (In, a layer or Out), as paths
 /// such as `bert.encoder.layer.3`.

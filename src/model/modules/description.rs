@@ -2,10 +2,7 @@
 //! a regex. The other layers are given by a list with the layer of each operation: a number from 1,
 //! or 0 for none.
 
-use super::ModuleLayers;
-use super::evidence::LARGE;
-use super::paths::shared;
-use super::which_are_layers::Lengths;
+use super::{ModuleLayers, evidence::LARGE, paths::shared, which_are_layers::Lengths};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 

@@ -4,8 +4,10 @@
 
 use super::paths::{is_number, modules, scope_and_type};
 use crate::model::{Label, Model, NO_NODE, Operation, TensorKind, ascending, crossing};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
-use std::ops::Range;
+use std::{
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
+    ops::Range,
+};
 
 /// What is known, besides names, about the operations of the forward pass when layers are chosen.
 /// All fields except `forward` refer to operations by their index in the forward pass.

@@ -19,9 +19,11 @@ mod tests;
 mod tree;
 mod which_are_layers;
 
-use super::layer_lookup::{Named, Way, lookup_path};
-use super::names::unwrapped;
-use super::{Model, Operation, counts, crossing};
+use super::{
+    Model, Operation, counts, crossing,
+    layer_lookup::{Named, Way, lookup_path},
+    names::unwrapped,
+};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
@@ -32,8 +34,7 @@ use outline::shared_scope;
 use paths::{Lookup, bare, components, full_paths, is_number, scope_and_type};
 pub use runs::Repeat;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use tree::Tree;
 
 /// The module tree of the forward pass, and the data about its operations from which layers are

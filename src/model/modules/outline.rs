@@ -1,9 +1,11 @@
 //! Lists the modules of a model for `--list-layers`, and writes layers as a regex for PopART's
 //! outliner.
 
-use super::ModuleLayers;
-use super::names::without_numbers;
-use super::paths::{scope_and_type, shared};
+use super::{
+    ModuleLayers,
+    names::without_numbers,
+    paths::{scope_and_type, shared},
+};
 use crate::model::{Operation, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 

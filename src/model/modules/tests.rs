@@ -1,6 +1,8 @@
 use super::ModuleLayers;
-use crate::limits;
-use crate::model::{Operation, testing};
+use crate::{
+    limits,
+    model::{Operation, testing},
+};
 
 fn layers(names: &[String]) -> ModuleLayers {
     ModuleLayers::of_names(&operations(names))

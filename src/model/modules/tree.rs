@@ -2,8 +2,10 @@
 //! paths begin with the same modules. If names show no modules, a node is a series of operations
 //! between two places in the program where little data flows.
 
-use super::evidence::RunSums;
-use super::paths::{bare, is_number, shared};
+use super::{
+    evidence::RunSums,
+    paths::{bare, is_number, shared},
+};
 use std::ops::Range;
 
 /// A node of the module tree, which stands for one run of a module: consecutive operations of the

@@ -7,9 +7,11 @@
 //! such as an embedding and the head, were layers, all layers between them would have to be on the
 //! same IPU. So these operations belong to In and Out, which may both be on the first IPU.
 
-use super::evidence::{LARGE, RunSums};
-use super::tree::Node;
-use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
+use super::{
+    ForwardModules, ModuleLayer, ModuleLayers, Run,
+    evidence::{LARGE, RunSums},
+    tree::Node,
+};
 use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;

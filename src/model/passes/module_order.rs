@@ -1,8 +1,10 @@
 //! Finds the backward pass by the order in which modules run, which is the reverse of their order
 //! in the forward pass (docs/model.md, "Passes"). Names need not mark any operation as backward.
 
-use crate::model::names::unwrapped;
-use crate::model::{Operation, crossing};
+use crate::{
+    model::names::unwrapped,
+    model::{Operation, crossing},
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 

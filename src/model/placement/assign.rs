@@ -1,11 +1,12 @@
 //! Finds the places (In, layers, Out) of all operations, variables and code, by the rules of the
 //! full model or of the classic model. The classic model places only operations with layers.
 
-use super::levels::{Level, Levels, Reach};
-use super::variables::{VariablePlaces, isolated, of_users};
 use super::{
     EVERYWHERE, IN, NOWHERE, OperationPlace, PassPlaces, PlaceSet, PlaceSets, Placement,
-    PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, weights,
+    PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces,
+    levels::{Level, Levels, Reach},
+    variables::{VariablePlaces, isolated, of_users},
+    weights,
 };
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, ascending};
 use rustc_hash::FxHashMap;

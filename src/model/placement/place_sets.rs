@@ -1,10 +1,8 @@
 //! Sets of places (In, layers, Out). Equal sets are stored only once.
 
-use crate::limits;
-use crate::model::ascending;
+use crate::{limits, model::ascending};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// The place In (the operations before the first layer) as an index.
 pub const IN: u32 = 0;

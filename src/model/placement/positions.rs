@@ -1,7 +1,9 @@
 //! The order of the layers, with the pseudo-layers In and Out before and after them.
 
-use crate::model::Layering;
-use crate::model::layer_lookup::{Named, lookup};
+use crate::{
+    model::Layering,
+    model::layer_lookup::{Named, lookup},
+};
 use serde::{Deserialize, Serialize};
 
 /// The positions: indices into the list of In, all layers and Out. Stages are ranges of positions.

@@ -2,8 +2,10 @@
 //! operations by operation group and by use set (variables that the same groups use).
 
 use super::{EVERYWHERE, NOWHERE, OperationPlace, PlaceSet, PlaceSets, Reason, TooManyPlaces};
-use crate::limits;
-use crate::model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes};
+use crate::{
+    limits,
+    model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes},
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places (In, layers, Out) of the variables of each use set (the operation groups that use a

@@ -4,8 +4,10 @@
 use super::{LayerNames, PlaceSet, PlaceSets, Positions};
 use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// A weight that several places (In, layers, Out) use, so that these places must be on one IPU
 /// (docs/model.md, "Shared weights").

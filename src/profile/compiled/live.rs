@@ -1,11 +1,15 @@
 //! Reads how many bytes of not-always-live variables are live on each IPU at each liveness step
 //! (execution of a program).
 
-use super::super::liveness::STEPS;
-use super::super::{Cells, Database, Ids, RecordedTile};
-use super::Ipus;
-use crate::limits;
-use crate::message::{PROFILE_AGAIN, Result, Warning};
+use super::{
+    super::liveness::STEPS,
+    super::{Cells, Database, Ids, RecordedTile},
+    Ipus,
+};
+use crate::{
+    limits,
+    message::{PROFILE_AGAIN, Result, Warning},
+};
 use rustc_hash::FxHashMap;
 
 /// The bytes of not-always-live variables that are live on each IPU at each liveness step.

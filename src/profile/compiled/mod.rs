@@ -14,17 +14,19 @@ pub(crate) use live::TABLE as LIVE_BY_STEP;
 pub(super) use live::by_step as live_by_step;
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
-use super::cells::{cell, no_row};
-use super::cycles::read_cycles_by_ipu;
-use super::target::listed_tiles;
-use super::variables::TABLE as VARIABLES;
 use super::{
-    BuildInfo, Database, Programs, Recorded, RecordedCategory, RecordedTile, TILES, Target, or_warn,
+    BuildInfo, Database, Programs, Recorded, RecordedCategory, RecordedTile, TILES, Target,
+    cells::{cell, no_row},
+    cycles::read_cycles_by_ipu,
+    or_warn,
+    target::listed_tiles,
+    variables::TABLE as VARIABLES,
 };
-use crate::message::{PROFILE_AGAIN, Result, Warning, unusable};
-use crate::progress::Progress;
-use std::ops::Range;
-use std::path::Path;
+use crate::{
+    message::{PROFILE_AGAIN, Result, Warning, unusable},
+    progress::Progress,
+};
+use std::{ops::Range, path::Path};
 
 /// The memory of each IPU of a compiled model, as recorded in its `profile.pop`.
 #[derive(Debug)]

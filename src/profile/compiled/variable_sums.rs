@@ -2,9 +2,11 @@
 //! Recognizes the variables that a pipeline creates by their names (docs/model.md, "A compiled
 //! pipeline").
 
-use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
-use super::super::{Database, LiveClasses, RecordedTile};
-use super::Ipus;
+use super::{
+    super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories},
+    super::{Database, LiveClasses, RecordedTile},
+    Ipus,
+};
 use crate::message::Result;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

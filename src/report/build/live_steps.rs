@@ -2,11 +2,12 @@
 //! at these steps on the fullest tiles of the model and of its pipeline stages.
 
 use super::Inputs;
-use crate::memory::LiveCurves;
-use crate::model::{ProfileLookup, StepProgram, TileVariable, VariablesByPosition};
-use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use crate::{
+    memory::LiveCurves,
+    model::{ProfileLookup, StepProgram, TileVariable, VariablesByPosition},
+    report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin},
+};
+use std::{cmp::Reverse, collections::BTreeSet};
 
 /// Upper bound on the liveness steps that the charts of an HTML page draw.
 const MAX_STEPS: usize = 400;

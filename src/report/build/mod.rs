@@ -12,11 +12,13 @@ pub use peaks::Peaks;
 use super::{
     Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, VERSION, WhatIf, answer,
 };
-use crate::memory::MemoryModel;
-use crate::message::{FileError, Warning};
-use crate::model::{LayerNames, Layering, Model, Placement, ProfileLookup, WeightTie};
-use crate::profile::Recorded;
-use crate::search::{SearchResult, Word};
+use crate::{
+    memory::MemoryModel,
+    message::{FileError, Warning},
+    model::{LayerNames, Layering, Model, Placement, ProfileLookup, WeightTie},
+    profile::Recorded,
+    search::{SearchResult, Word},
+};
 use std::ops::Range;
 
 /// Upper bound on the groups of layers that a report lists because they use the same always-live

@@ -2,22 +2,25 @@
 //! variables that stages stash, and variables that the HTML page draws. Only the profile has the
 //! names, and reading it takes long, so all names are read at once before the report is made.
 
-use super::live_steps::{ChosenSteps, listed_tiles};
-use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
-use super::{Detail, Inputs};
-use crate::memory::{PlacedStage, StageMemory};
-use crate::message::FileError;
-use crate::model::{LivePlace, NamedVariable, ProfileLookup, TileVariable, without_numbers};
-use crate::profile::CodeKind;
-use crate::report::{
-    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableKind, VariableSum,
+use super::{
+    Detail, Inputs,
+    live_steps::{ChosenSteps, listed_tiles},
+    tile_map::MAX_VARIABLES as MAX_OF_TILE,
 };
-use crate::search::Outcome;
+use crate::{
+    memory::{PlacedStage, StageMemory},
+    message::FileError,
+    model::{LivePlace, NamedVariable, ProfileLookup, TileVariable, without_numbers},
+    profile::CodeKind,
+    report::{
+        CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableKind,
+        VariableSum,
+    },
+    search::Outcome,
+};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ops::Range;
+use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 
 /// Upper bound on the entries for the variables at the peak of the model or of a stage. An entry
 /// adds up the variables of one category whose names differ only in numbers.

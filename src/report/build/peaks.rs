@@ -1,10 +1,12 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
 use super::{Detail, Inputs, NamedVariables};
-use crate::memory::{self, LiveCurves, MemoryModel, StageMemory};
-use crate::model::{LivePlace, Model};
-use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
-use crate::search::SearchResult;
+use crate::{
+    memory::{self, LiveCurves, MemoryModel, StageMemory},
+    model::{LivePlace, Model},
+    report::{Band, Curve, Liveness, Peak, first_highest, thin},
+    search::SearchResult,
+};
 use rayon::prelude::*;
 use std::ops::Range;
 

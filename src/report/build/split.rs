@@ -1,13 +1,15 @@
 //! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
-use crate::memory::{Parts, PlacedStage, StageMemory, VariableKinds};
-use crate::report::{
-    Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
-    TileParts,
+use crate::{
+    memory::{Parts, PlacedStage, StageMemory, VariableKinds},
+    report::{
+        Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split,
+        Stage, TileParts,
+    },
+    search::{SearchResult, free_bytes},
+    solve::CompiledStage,
 };
-use crate::search::{SearchResult, free_bytes};
-use crate::solve::CompiledStage;
 use std::ops::Range;
 
 impl Inputs<'_> {

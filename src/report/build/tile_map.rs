@@ -1,8 +1,10 @@
 //! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
 //! category, and the largest lowered variables.
 
-use crate::profile::{RecordedCategory, RecordedTile, TileBytes};
-use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
+use crate::{
+    profile::{RecordedCategory, RecordedTile, TileBytes},
+    report::{TileCategory, TileMap, TileVariables, VariableKind},
+};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 

@@ -4,11 +4,15 @@
 #[cfg(test)]
 mod tests;
 
-use super::terminal::{Severity, TextStyle};
-use super::{Cell, LayerMemory, Report, Split, Table, VERSION, table};
-use crate::escape::printable;
-use crate::message::{FileError, GIVE_REPORT, Warning, unusable};
-use crate::model::PseudoLayers;
+use super::{
+    Cell, LayerMemory, Report, Split, Table, VERSION, table,
+    terminal::{Severity, TextStyle},
+};
+use crate::{
+    escape::printable,
+    message::{FileError, GIVE_REPORT, Warning, unusable},
+    model::PseudoLayers,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;

@@ -1,9 +1,11 @@
 //! Tests of comparing two reports.
 
 use super::*;
-use crate::report::terminal::TextStyle;
-use crate::report::testing::report;
-use crate::report::{Table, json};
+use crate::{
+    report::terminal::TextStyle,
+    report::testing::report,
+    report::{Table, json},
+};
 
 fn written(report: &Report) -> Vec<u8> {
     json(report).unwrap().into_bytes()

@@ -3,11 +3,12 @@
 //! operations before and after the blocks. The forms `examples` and `optimum` contain these
 //! numbers, and the option `--layers-per-ipu` reads them.
 
-use super::template::OF_COUNTS;
-use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::{is_digits, printable};
-use crate::model::PseudoLayers;
-use crate::report::join;
+use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
+use crate::{
+    escape::{is_digits, printable},
+    model::PseudoLayers,
+    report::join,
+};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 

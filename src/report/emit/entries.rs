@@ -2,8 +2,10 @@
 //! begins.
 
 use super::{Draft, FormSource, STAGE};
-use crate::escape::{printable, quoted};
-use crate::model::Framework;
+use crate::{
+    escape::{printable, quoted},
+    model::Framework,
+};
 
 impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that a position of the layer order (In, a layer or

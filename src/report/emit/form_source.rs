@@ -1,10 +1,12 @@
 //! The split that is written as configuration, and the properties of its pipeline that the
 //! configuration depends on.
 
-use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::{BestSplit, Report, Split};
-use crate::time::USUAL_MICRO_BATCHES;
+use crate::{
+    memory::{Pipeline, Recompute, Schedule},
+    model::{Framework, ModuleCalls, PseudoLayers},
+    report::{BestSplit, Report, Split},
+    time::USUAL_MICRO_BATCHES,
+};
 
 /// A split that is written as configuration, with the report that contains it.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,11 @@
 //! the reader of an HTML page moves cuts, the page chooses lines by these conditions.
 
 use super::FormSource;
-use crate::escape::printable;
-use crate::report::{Split, join, sentences, with_commas};
-use crate::wording::grouped;
+use crate::{
+    escape::printable,
+    report::{Split, join, sentences, with_commas},
+    wording::grouped,
+};
 use serde::Serialize;
 
 /// Placeholder in a line of configuration for the index of the stage that contains

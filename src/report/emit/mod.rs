@@ -29,8 +29,7 @@ pub use lines::Line;
 pub use poptorch::module_name;
 
 use super::Report;
-use crate::model::Framework;
-use crate::wording::option_name;
+use crate::{model::Framework, wording::option_name};
 use clap::ValueEnum;
 use form_source::FormSource;
 use lines::{Draft, Lines, STAGE};

@@ -3,11 +3,13 @@
 //! block are on IPU 0. A module can begin only one block.
 
 use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::{is_digits, is_obeyed, printable, quoted};
-use crate::memory::Recompute;
-use crate::message::BadValue;
-use crate::model::{Framework, ModuleCalls};
-use crate::wording::counted;
+use crate::{
+    escape::{is_digits, is_obeyed, printable, quoted},
+    memory::Recompute,
+    message::BadValue,
+    model::{Framework, ModuleCalls},
+    wording::counted,
+};
 
 impl<'a> FormSource<'a> {
     /// Returns the modules that a position of the layer order (In, a layer or Out) calls; `None` if

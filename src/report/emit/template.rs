@@ -8,10 +8,12 @@
 //! `@text` is where the lines to paste begin, and `@end` ends the form.
 
 use super::{Draft, EmitForm, FormSource};
-use crate::memory::{Recompute, Schedule};
-use crate::model::PseudoLayers;
-use crate::report::{NO_VERDICT, sentences, with_commas};
-use crate::wording::{capital, grouped};
+use crate::{
+    memory::{Recompute, Schedule},
+    model::PseudoLayers,
+    report::{NO_VERDICT, sentences, with_commas},
+    wording::{capital, grouped},
+};
 
 /// The template of the notes for the user that every form of `--emit` begins with, such as the
 /// warning about a split that does not fit.

@@ -3,9 +3,11 @@
 //! before and after the layers) are stages of their own, or are on one IPU.
 
 use super::*;
-use crate::model::{Framework, Layering, ModuleCalls, Positions, PseudoLayers};
-use crate::report::testing::report;
-use crate::report::{Split, Stage};
+use crate::{
+    model::{Framework, Layering, ModuleCalls, Positions, PseudoLayers},
+    report::testing::report,
+    report::{Split, Stage},
+};
 use clap::ValueEnum;
 
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {

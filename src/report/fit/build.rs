@@ -1,15 +1,17 @@
 //! Makes the report on whether a recorded compilation fits.
 
-use crate::memory::LiveCurve;
-use crate::message::Warning;
-use crate::model::LayersByIpu;
-use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
-use crate::report::{
-    CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance, RecordedMemory,
-    RecordedTileFacts, Report, TileParts, VERSION,
+use crate::{
+    memory::LiveCurve,
+    message::Warning,
+    model::LayersByIpu,
+    profile::{CompiledProfile, LiveOnTile, VariableSums},
+    report::{
+        CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance,
+        RecordedMemory, RecordedTileFacts, Report, TileParts, VERSION,
+    },
+    search::free_bytes,
+    witnesses::Contradiction,
 };
-use crate::search::free_bytes;
-use crate::witnesses::Contradiction;
 
 /// Approximate upper bound on the points in the curves of live bytes of all IPUs together, so that
 /// a report stays small.

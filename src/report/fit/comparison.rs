@@ -1,12 +1,14 @@
 //! Compares the recorded memory of each IPU with the prediction for the pipeline stage that runs on
 //! the IPU.
 
-use crate::message::{FileError, unusable};
-use crate::report::{
-    CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
-    TileParts,
+use crate::{
+    message::{FileError, unusable},
+    report::{
+        CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
+        TileParts,
+    },
+    search::free_bytes,
 };
-use crate::search::free_bytes;
 use std::collections::BTreeSet;
 
 impl FitComparison {

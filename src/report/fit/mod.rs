@@ -15,9 +15,11 @@ mod tests;
 pub use build::FitInputs;
 pub use comparison::PartComparison;
 
-use crate::model::LayerNames;
-use crate::profile::{CodeKind, PipelineName};
-use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, sum};
+use crate::{
+    model::LayerNames,
+    profile::{CodeKind, PipelineName},
+    report::{CategoryBytes, Curve, FullestTile, Fullness, sum},
+};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

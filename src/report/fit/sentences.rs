@@ -1,8 +1,10 @@
 //! Sentences about a recorded compilation, and about how it differs from the prediction.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
-use crate::report::phrases::{Amount, Bytes, Count, code, stages};
-use crate::wording::{counted, listed, signed_share};
+use crate::{
+    report::phrases::{Amount, Bytes, Count, code, stages},
+    wording::{counted, listed, signed_share},
+};
 
 /// Returns the heading of a report on a compilation, which says whether the compilation fits, and
 /// on how many IPUs.

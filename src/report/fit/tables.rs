@@ -1,8 +1,10 @@
 //! Tables about a recorded compilation, and about how it differs from the prediction.
 
 use super::{IpuFit, PartComparison, StageComparison};
-use crate::report::{Cell, Report, Table, table};
-use crate::wording::signed_share;
+use crate::{
+    report::{Cell, Report, Table, table},
+    wording::signed_share,
+};
 
 fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
     report.fit.iter().flat_map(|fit| &fit.ipus)

@@ -1,10 +1,12 @@
 //! Tests of matching predicted stages with recorded IPUs, and of the differences between them.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
-use crate::report::sections::blocks;
-use crate::report::terminal::{self, TextStyle};
-use crate::report::testing::{compiled, report};
-use crate::report::{Block, Form, LayerNames, Report, ScreenPart, Stage, Units};
+use crate::{
+    report::sections::blocks,
+    report::terminal::{self, TextStyle},
+    report::testing::{compiled, report},
+    report::{Block, Form, LayerNames, Report, ScreenPart, Stage, Units},
+};
 
 /// Returns the names of layers in a text such as `- 0 1 Out`, in which `-` is In.
 fn names(layers: &str) -> LayerNames {

@@ -10,10 +10,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::terminal::TextStyle;
-use super::{Format, Report, join, sentences, terminal};
-use crate::escape::json_in_script;
-use crate::wording::capital;
+use super::{Format, Report, join, sentences, terminal, terminal::TextStyle};
+use crate::{escape::json_in_script, wording::capital};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;

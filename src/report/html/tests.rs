@@ -1,10 +1,12 @@
 //! Tests the HTML page as text; `tests/it/page` tests the page in a browser.
 
 use super::*;
-use crate::report::sections::{SECTIONS, Section};
-use crate::report::table::Form;
-use crate::report::testing::{compiled, report};
-use crate::report::{TileCategory, TileMap, TileTotals, TileVariables, VariableKind};
+use crate::{
+    report::sections::{SECTIONS, Section},
+    report::table::Form,
+    report::testing::{compiled, report},
+    report::{TileCategory, TileMap, TileTotals, TileVariables, VariableKind},
+};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -2,12 +2,14 @@
 //! change, and sentences about the weights that several layers share.
 
 use super::other_pipelines;
-use crate::model::WeightTie;
-use crate::report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name};
-use crate::report::{
-    Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
+use crate::{
+    model::WeightTie,
+    report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name},
+    report::{
+        Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
+    },
+    wording::{counted, displayed, listed, share},
 };
-use crate::wording::{counted, displayed, listed, share};
 
 /// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
 /// stage.

@@ -1,12 +1,14 @@
 //! Sentences about the pipeline that runs the split, the time of a step in this pipeline, and the
 //! memory that splits in other pipelines would need.
 
-use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
-use crate::model::Framework;
-use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
-use crate::report::step::three_digits;
-use crate::report::{BestSplit, PipelineFacts, Report, StepFacts, join};
-use crate::wording::counted;
+use crate::{
+    memory::{Accumulator, Recompute, Schedule, StatePlace},
+    model::Framework,
+    report::phrases::{Amount, Count, code, in_parentheses, name, stages},
+    report::step::three_digits,
+    report::{BestSplit, PipelineFacts, Report, StepFacts, join},
+    wording::counted,
+};
 
 /// Returns the sentences about the pipeline that runs the split: who chose it, how the profile was
 /// recorded and which bytes are therefore less exact, and whether the weight update determines the

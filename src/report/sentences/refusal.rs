@@ -2,13 +2,15 @@
 //! the best split.
 
 use super::{needing, other_split};
-use crate::model::Framework;
-use crate::report::phrases::{Amount, Bytes, at_step, code, layers, name, stages};
-use crate::report::step::three_digits;
-use crate::report::{Phrase, Refusal, RelaxationFacts, Report, with_commas};
-use crate::search::{Advice, Change, OverLimit};
-use crate::solve::Cause;
-use crate::wording::{counted, displayed};
+use crate::{
+    model::Framework,
+    report::phrases::{Amount, Bytes, at_step, code, layers, name, stages},
+    report::step::three_digits,
+    report::{Phrase, Refusal, RelaxationFacts, Report, with_commas},
+    search::{Advice, Change, OverLimit},
+    solve::Cause,
+    wording::{counted, displayed},
+};
 
 /// Returns the sentence that says why no split of the model's layers fits in the pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {

@@ -1,9 +1,11 @@
 //! Writes tables for people: aligned columns, with a bar beside each row if there is room.
 
 use super::{Severity, TextStyle};
-use crate::report::table::{Kind, Table as Rows};
-use crate::report::{Cell, Form};
-use crate::wording::{Units, displayed, listed};
+use crate::{
+    report::table::{Kind, Table as Rows},
+    report::{Cell, Form},
+    wording::{Units, displayed, listed},
+};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 

@@ -6,9 +6,11 @@ mod compiled;
 pub(crate) use compiled::compiled;
 
 use super::*;
-use crate::memory::{Parts, Pipeline, Recompute, Schedule, VariableKinds};
-use crate::message::Warning;
-use crate::model::{Framework, PassCycles, PseudoLayers, Recording};
+use crate::{
+    memory::{Parts, Pipeline, Recompute, Schedule, VariableKinds},
+    message::Warning,
+    model::{Framework, PassCycles, PseudoLayers, Recording},
+};
 use answers::*;
 use std::ops::Range;
 

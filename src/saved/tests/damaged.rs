@@ -1,7 +1,6 @@
 //! Tests that loading refuses saved models that were cut off or altered, and files of another kind.
 
-use super::super::*;
-use super::models::full;
+use super::{super::*, models::full};
 use proptest::prelude::*;
 use std::fs;
 

@@ -1,15 +1,19 @@
 //! Tests that saved models with a valid checksum but invalid contents do no harm.
 
-use super::super::*;
-use super::models::{full, target};
-use crate::memory::MemoryModel;
-use crate::memory::testing::share;
-use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, DataFlow, Label, LayerOptions, LayerOrder,
-    LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
-    WorkCycles,
+use super::{
+    super::*,
+    models::{full, target},
 };
-use crate::profile::{LiveClasses, TileBytes};
+use crate::{
+    memory::MemoryModel,
+    memory::testing::share,
+    model::{
+        DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, DataFlow, Label, LayerOptions, LayerOrder,
+        LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
+        WorkCycles,
+    },
+    profile::{LiveClasses, TileBytes},
+};
 use proptest::prelude::*;
 use regex::Regex;
 

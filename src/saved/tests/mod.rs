@@ -7,9 +7,11 @@ mod hostile;
 mod models;
 
 use super::*;
-use crate::message::Warning;
-use crate::model::{TileUse, UseSets, VariableGroup, VariableGroups};
-use crate::profile::{TileBytes, TileRun};
+use crate::{
+    message::Warning,
+    model::{TileUse, UseSets, VariableGroup, VariableGroups},
+    profile::{TileBytes, TileRun},
+};
 use models::full;
 
 #[test]

@@ -1,17 +1,19 @@
 //! Makes a small model with data in every field, so that saving and loading can be tested.
 
-use crate::message::Warning;
-use crate::model::{
-    CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label, LayerRegexes,
-    MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles,
-    OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets,
-    VariableGroup, VariableGroups, WorkCycles,
+use crate::{
+    message::Warning,
+    model::{
+        CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label, LayerRegexes,
+        MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles,
+        OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind,
+        UseSets, VariableGroup, VariableGroups, WorkCycles,
+    },
+    profile::{
+        BuildInfo, ChosenOption, LiveClasses, Recorded, RecordedCategory, RecordedTile, Target,
+        TileBytes,
+    },
+    witnesses::{Contradiction, Witness, worst},
 };
-use crate::profile::{
-    BuildInfo, ChosenOption, LiveClasses, Recorded, RecordedCategory, RecordedTile, Target,
-    TileBytes,
-};
-use crate::witnesses::{Contradiction, Witness, worst};
 
 pub(super) fn target(tiles: u32) -> Target {
     Target {

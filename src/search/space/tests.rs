@@ -2,13 +2,15 @@
 //! pipelines.
 
 use super::*;
-use crate::memory::testing::seeds;
-use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
-use crate::model::Placement;
-use crate::search::testing::{Case, Peaks, Random, peaks, splits};
-use crate::search::{IpuCount, SearchOptions, SearchRequest};
-use crate::solve::{CompiledStage, Constraint, Goal, Problem, ProfileCosts, Rule, Score};
-use crate::time::StepOptions;
+use crate::{
+    memory::testing::seeds,
+    memory::{MemoryModel, Recompute, Schedule, StatePlace},
+    model::Placement,
+    search::testing::{Case, Peaks, Random, peaks, splits},
+    search::{IpuCount, SearchOptions, SearchRequest},
+    solve::{CompiledStage, Constraint, Goal, Problem, ProfileCosts, Rule, Score},
+    time::StepOptions,
+};
 use clap::ValueEnum;
 use std::ops::Range;
 

@@ -2,8 +2,10 @@
 //! split depends, and the addition of one stage to a beginning.
 
 use super::bounds::{RestActivity, RestBounds};
-use crate::solve::problem::CompiledStage;
-use crate::time::{Passes, SlotKind, Slots, StageTimes};
+use crate::{
+    solve::problem::CompiledStage,
+    time::{Passes, SlotKind, Slots, StageTimes},
+};
 use std::collections::BTreeMap;
 
 /// Maximum number of other beginnings of splits with which a beginning is compared, to bound the

@@ -1,8 +1,7 @@
 //! Lower bounds on the cycles of the last stages of a split. With them, the search for the fastest
 //! split can give up a beginning (the first stages) of a split before the last stages are placed.
 
-use crate::solve::checked_problem::CheckedProblem;
-use crate::time::SlotKind;
+use crate::{solve::checked_problem::CheckedProblem, time::SlotKind};
 use std::ops::Range;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on the passes of its stage),

@@ -19,15 +19,16 @@
 mod beginning;
 mod bounds;
 
-use super::checked_problem::CheckedProblem;
-use super::objectives::Goal;
-use super::plan::{Plan, Score, Solution};
-use super::problem::CompiledStage;
+use super::{
+    checked_problem::CheckedProblem,
+    objectives::Goal,
+    plan::{Plan, Score, Solution},
+    problem::CompiledStage,
+};
 use crate::time::{Rate, StageTimes};
 use beginning::{Beginning, Level, NextStage, without_beaten};
 use bounds::{RestsByStages, rests};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.

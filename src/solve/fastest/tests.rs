@@ -1,9 +1,11 @@
 use super::*;
-use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
-use crate::solve::testing::{Case, additive, any_case, obedient};
-use crate::solve::{Goal, Problem, ProfileCosts, SolveError};
-use crate::time::StepOptions;
+use crate::{
+    memory::{Pipeline, Recompute, Schedule},
+    model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers},
+    solve::testing::{Case, additive, any_case, obedient},
+    solve::{Goal, Problem, ProfileCosts, SolveError},
+    time::StepOptions,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;

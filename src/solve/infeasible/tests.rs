@@ -1,8 +1,10 @@
 //! Checks certificates (proofs that a split needs more stages) without the code that makes them.
 
 use super::*;
-use crate::solve::testing::additive;
-use crate::solve::{Constraint, ProfileCosts, Rule};
+use crate::{
+    solve::testing::additive,
+    solve::{Constraint, ProfileCosts, Rule},
+};
 
 /// A defect of a certificate, the proof that a split needs more stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

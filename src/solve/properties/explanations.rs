@@ -4,9 +4,11 @@
 use proptest::prelude::*;
 
 use super::{rank, solved};
-use crate::solve::testing::{Case, any_case, brute_force, case, obedient};
-use crate::solve::{
-    Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
+use crate::{
+    solve::testing::{Case, any_case, brute_force, case, obedient},
+    solve::{
+        Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
+    },
 };
 
 /// Checks that the constraints `kept_together` forbid every cut inside the range over the limit,

@@ -6,13 +6,13 @@ mod explanations;
 use clap::ValueEnum;
 use proptest::prelude::*;
 
-use super::checked_problem::CheckedProblem;
-use super::testing::{
-    Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
-};
 use super::{
     Conflict, Goal, Plan, Problem, ProfileCosts, Score, Solution, SolveError, agree, broken,
-    by_order, explain, fewest_stages, greedy, prove, scored, solve, unproven,
+    by_order,
+    checked_problem::CheckedProblem,
+    explain, fewest_stages, greedy, prove, scored, solve,
+    testing::{Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case},
+    unproven,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {

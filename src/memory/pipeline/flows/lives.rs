@@ -16,9 +16,11 @@
 //! which it is live have two parts: for all stages, and for stages with a user besides its maker.
 
 use super::{Flow, Flows, Life, PassWindows};
-use crate::limits;
-use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
-use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
+use crate::{
+    limits,
+    memory::steps::{Steps, StepsOfPosition, by_positions, merged, without},
+    model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse},
+};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

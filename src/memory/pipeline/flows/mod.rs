@@ -9,15 +9,16 @@ use lives::StageLives;
 pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole, users_in};
 
 use super::{Accumulator, Pipeline, Recompute, StageRoles};
-use crate::memory::steps::StepsOfPosition;
-use crate::model::{
-    Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
-    ascending,
+use crate::{
+    memory::steps::StepsOfPosition,
+    model::{
+        Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
+        ascending,
+    },
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 pub(super) use users::{BackwardPass, PassWindows};
 use users::{KnownFlows, OwnSteps, SummedGradients};
 

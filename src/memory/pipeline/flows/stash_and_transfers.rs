@@ -3,8 +3,10 @@
 //! sends them to other stages. `additions.rs` sums the bytes of these tensors.
 
 use super::Flows;
-use crate::memory::pipeline::{Recompute, Schedule};
-use crate::model::{Model, Placement};
+use crate::{
+    memory::pipeline::{Recompute, Schedule},
+    model::{Model, Placement},
+};
 use std::ops::Range;
 
 impl Schedule {

@@ -1,15 +1,16 @@
 //! Checks the rules about flows (tensors that the same layers use) on models that are small enough
 //! to count by hand.
 
-use super::users::KnownFlows;
-use super::*;
-use crate::memory::pipeline::Schedule;
-use crate::memory::tests::reference_model::full;
-use crate::model::{
-    GroupCode, Label, Layering, OperationGroup, OutOn, Pass, PlacementOptions, UseSets,
-    VariableGroup, VariableGroups, testing,
+use super::{users::KnownFlows, *};
+use crate::{
+    memory::pipeline::Schedule,
+    memory::tests::reference_model::full,
+    model::{
+        GroupCode, Label, Layering, OperationGroup, OutOn, Pass, PlacementOptions, UseSets,
+        VariableGroup, VariableGroups, testing,
+    },
+    profile::LiveClasses,
 };
-use crate::profile::LiveClasses;
 
 fn flow(forward: &[u32], backward: &[u32], life: Life) -> Flow {
     Flow {

@@ -11,8 +11,10 @@
 //!   (docs/model.md, "Accumulators and updates").
 
 use super::{Flow, Life};
-use crate::memory::steps::{Steps, StepsOfPosition, covering};
-use crate::model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts};
+use crate::{
+    memory::steps::{Steps, StepsOfPosition, covering},
+    model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts},
+};
 use rustc_hash::FxHashMap;
 
 /// The flows that have been found so far. A flow is a group of tensors that the same layers use.

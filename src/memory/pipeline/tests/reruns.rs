@@ -2,12 +2,13 @@
 //! of recomputation, applied to each variable, stage and step one by one.
 
 use super::*;
-use crate::memory::pipeline::flows::{Life, UseInPipeline};
-use crate::memory::testing::share;
-use crate::model::{EVERYWHERE, Pass, meets};
+use crate::{
+    memory::pipeline::flows::{Life, UseInPipeline},
+    memory::testing::share,
+    model::{EVERYWHERE, Pass, meets},
+};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
 /// Applies the rules of recomputation directly to each variable of one model and each liveness
 /// step, to check the live bytes that [`MemoryModel`] computes faster.

@@ -1,12 +1,14 @@
 //! Small models for tests of places (In, layers, Out), built operation by operation.
 
-use crate::model::placement::*;
-use crate::model::{
-    DataFlow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource,
-    Layering, Model, NO_NODE, NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind,
-    UseSets, VariableGroup, VariableGroups, testing,
+use crate::{
+    model::placement::*,
+    model::{
+        DataFlow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource,
+        Layering, Model, NO_NODE, NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind,
+        UseSets, VariableGroup, VariableGroups, testing,
+    },
+    profile::{LiveClasses, TileBytes},
 };
-use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
 
 pub(super) const STEPS: u32 = 10;

@@ -1,8 +1,7 @@
 //! Tests of the rules for the flow of data, each on a pattern that a real model may have.
 
 use super::case::{Case, Training};
-use crate::model::LayerOrder;
-use crate::model::placement::*;
+use crate::{model::LayerOrder, model::placement::*};
 
 /// The operation `dense`, whose name contains no layer, uses 100 bytes of layer 1 and makes 100
 /// bytes for layer 2. It is at layer 1, because the name of its weight contains layer 1.
