@@ -206,9 +206,9 @@ impl<'s> Answers<'s> {
         Ok((answer.level, result))
     }
 
-    /// Returns a search result that has no split, only the reason why no split obeys the
-    /// constraints of `request` whatever the memory limits. An error if the constraints contradict
-    /// each other.
+    /// Returns the search result for a `request` whose constraints (such as required cuts) no split
+    /// obeys, whatever the memory limits: the result has the reason, and no split. An error if two
+    /// of the constraints contradict each other.
     fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         solve::unproven(&costs.problem())?;

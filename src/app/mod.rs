@@ -1,8 +1,8 @@
 //! Runs the command, from its arguments to its exit code.
 //!
-//! Each option of the command line is a field of a group in `options`, such as `schedule` in
-//! `options/split.rs`. `options/mod.rs` puts the options into a [`Request`], and
-//! `src/analysis/request.rs` translates the request into a request to the solver.
+//! Each option of the command line is a field of a struct in `options`, such as `schedule` in
+//! `options/split.rs`. `options/mod.rs` copies the options that affect a split into a [`Request`],
+//! from which `src/analysis/request.rs` makes the input of the solver.
 
 mod commands;
 mod export;

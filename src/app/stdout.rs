@@ -106,9 +106,9 @@ impl<'a, W: Write> Sections<'a, W> {
         Ok(())
     }
 
-    /// Writes a text, such as a configuration, as the next result. In JSON with several results,
-    /// the text becomes a JSON string, but stages and the report of `--export-json`, which are JSON
-    /// already, are inserted unchanged.
+    /// Writes the text of a result, such as a configuration. In JSON with several results, the text
+    /// becomes a JSON string, unless it is the result of `--solve` or `--export-json`, which is
+    /// JSON already and is inserted unchanged.
     pub fn text(&mut self, name: &str, text: String) -> io::Result<()> {
         match self.format {
             Format::Json if !self.has_names => self.out.write_all(text.as_bytes()),

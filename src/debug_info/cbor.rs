@@ -8,17 +8,17 @@ use std::{
     str::from_utf8,
 };
 
-/// Number of bytes of texts that are decoded at a time.
+/// Maximum number of bytes of a text or byte string that are read at a time.
 const CHUNK: usize = 1 << 12;
 
-/// Number of arrays, maps and tags that may lie inside each other in an item that is skipped. The
-/// whole file, its array of contexts and a context lie around the item.
+/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item can itself be
+/// in three others: the top-level map of the file, the array of contexts and one context.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
-/// Values of [`Header::Simple`] for false, true, null and undefined. No others are defined.
+/// Values of [`Header::Simple`] for false, true, null and undefined, the only ones CBOR defines.
 const SIMPLE: std::ops::RangeInclusive<u8> = 20..=23;
 
-/// The rest of the file cannot be read: the file ends, reading it failed, or it is malformed.
+/// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
 #[derive(Debug)]
 pub struct Unreadable;
 
@@ -34,8 +34,8 @@ impl From<ciborium_ll::Error<io::Error>> for Unreadable {
     }
 }
 
-/// Number of items of an array, or of entries of a map, that were not read yet; `None` if an end
-/// marker follows the last.
+/// Number of items of an array, or entries of a map, that are still to be read; `None` if it is
+/// unknown, since an end marker follows the last.
 pub type Left = Option<usize>;
 
 /// Reads CBOR items. Each is read in two steps: its header says what it is, and the text, array or
@@ -43,7 +43,7 @@ pub type Left = Option<usize>;
 pub struct Items<R: Read> {
     decoder: Decoder<R>,
     chunk: Box<[u8; CHUNK]>,
-    /// The last text that was longer than `chunk`, or in several parts.
+    /// The last text or byte string that was longer than `chunk`, or in several parts.
     long: Vec<u8>,
 }
 
@@ -56,8 +56,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Returns the header of the next item, or an end marker. This is the only call of the decoder
-    /// for headers, so that the compiler makes one function of both, which takes half of the time.
+    /// Returns the header of the next item, or an end marker. No other function pulls headers from
+    /// the decoder, so that the compiler inlines the call.
     fn header(&mut self) -> Result<Header, Unreadable> {
         for _ in 0..=DEPTH {
             match self.decoder.pull()? {
@@ -93,9 +93,9 @@ impl<R: Read> Items<R> {
         self.item().map(Some)
     }
 
-    /// Reads the next key of a map. Returns `None` at its end, and otherwise what `meaning` returns
-    /// for a key that is a text, or for `None` in place of another. Keys of a map without an end
-    /// marker must be texts or bytes in one part, as in all known files.
+    /// Reads the next key of a map. Returns `None` at the end of the map, otherwise the result of
+    /// `meaning`, which gets the key if it is a text, and `None` if it is not. If the map has no
+    /// end marker, its keys must be texts or bytes in one part, as in all known files.
     #[inline]
     pub fn next_key<K>(
         &mut self,
@@ -117,8 +117,8 @@ impl<R: Read> Items<R> {
         Ok(Some(meaning(key)))
     }
 
-    /// Returns the text whose header has `length`: its number of bytes, or `None` for a text in
-    /// several parts.
+    /// Reads the text whose header was just read. `length` is the length in the header: the number
+    /// of bytes, or `None` for a text in several parts.
     #[inline]
     pub fn text(&mut self, length: Option<usize>) -> Result<&str, Unreadable> {
         let bytes = if let Some(short @ ..=CHUNK) = length {
@@ -132,7 +132,7 @@ impl<R: Read> Items<R> {
         from_utf8(bytes).map_err(|_| Unreadable)
     }
 
-    /// Reads the text or the bytes with the header `whole` into `long`.
+    /// Reads the text or byte string whose header is `whole` into `long`.
     fn read_long(&mut self, whole: Header) -> Result<(), Unreadable> {
         self.long.clear();
         if !matches!(whole, Header::Text(None) | Header::Bytes(None)) {
@@ -148,8 +148,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Appends to `long` the text or the bytes with the header `part`. Each part of a text must be
-    /// UTF-8.
+    /// Appends the text or byte string whose header is `part` to `long`. Each part of a text must
+    /// be valid UTF-8 by itself.
     fn read_part(&mut self, part: Header) -> Result<(), Unreadable> {
         let (Header::Text(Some(mut left)) | Header::Bytes(Some(mut left))) = part else {
             return Err(Unreadable);
@@ -168,10 +168,10 @@ impl<R: Read> Items<R> {
         Ok(())
     }
 
-    /// Reads the item with the header `header` to its end.
+    /// Skips the rest of the item whose header is `header`.
     ///
     /// # Errors
-    /// If the file cannot be read, or more than [`DEPTH`] items lie inside each other.
+    /// If the file cannot be read, or items are nested more than [`DEPTH`] deep.
     pub fn skip(&mut self, header: Header) -> Result<(), Unreadable> {
         self.skip_in(header, DEPTH)
     }

@@ -46,8 +46,8 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Reads the top-level map of a debug file. An error within the map ends the reading; everything
-    /// before the error is kept, and `is_complete` stays false.
+    /// Reads the top-level map of a debug file. An error within the map ends the reading;
+    /// everything read before the error is kept, and `is_complete` stays false.
     pub fn read(reader: impl Read) -> Self {
         let mut collected = Self::default();
         collected.is_complete = collected.read_map(&mut Items::new(reader)).is_ok();
@@ -55,8 +55,8 @@ impl Collected {
     }
 
     /// Reads the top-level map of a debug file, and skips the values of unknown keys. Returns an
-    /// error if the map is malformed, or as soon as a value that cannot be used (such as too many
-    /// contexts) has set `refusal`.
+    /// error if the map is malformed, or as soon as `refusal` is set since the file cannot be used,
+    /// for example because it has too many contexts.
     fn read_map(&mut self, items: &mut Items<impl Read>) -> Result<(), Unreadable> {
         let Header::Map(mut left) = items.item()? else {
             return Err(Unreadable);
@@ -130,7 +130,7 @@ impl Collected {
             if let Header::Text(length) = header {
                 self.push_name(items.text(length)?);
             } else {
-                // Later entries keep their indices.
+                // An empty name replaces a non-text entry, so that later names keep their indices.
                 self.mistyped += 1;
                 self.push_name("");
                 items.skip(header)?;

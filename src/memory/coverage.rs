@@ -163,8 +163,8 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns the bytes of code of the operation groups for whose indices `is_wanted` is true, on
-    /// each tile of `tiles`, by [`CodeKind`].
+    /// Returns, for each tile of `tiles`, the bytes of code of the operation groups whose indices
+    /// `is_wanted` accepts, by [`CodeKind`].
     fn explained(&self, tiles: Range<u32>, is_wanted: impl Fn(usize) -> bool) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, is_wanted)
     }

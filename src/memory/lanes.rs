@@ -22,7 +22,7 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
 
     fn minus(self, other: Self) -> Self;
 
-    /// Returns this sum as a number of bytes. It must be at least 0.
+    /// Returns this sum, which must not be negative, as a number of bytes.
     fn sum(self) -> u64;
 }
 

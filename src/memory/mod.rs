@@ -178,8 +178,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// If it has none, since it has no pipeline, finds the flows. Flows that are found here do not yet tell at which liveness steps variables are live in the stages of a
-    /// pipeline.
+    /// A model without a pipeline has none, so they are found here, and do not yet tell at which
+    /// liveness steps variables are live in the stages of a pipeline.
     fn flows_or_new(&self) -> Flows {
         let [.., after] = &self.phases;
         self.flows
@@ -229,8 +229,8 @@ impl<'a> MemoryModel<'a> {
         self.model.variables.tiles()
     }
 
-    /// Returns the fullest tile of the one-IPU compilation (the first of several such tiles) and its
-    /// recorded bytes; `None` if the profile has no record of tiles.
+    /// Returns the fullest tile of the one-IPU compilation (the first if several are equally full)
+    /// and its recorded bytes; `None` if the profile has no record of tiles.
     pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
         (0..)
             .zip(self.model.recorded.tiles.iter().map(|tile| tile.total))

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, ops::Range};
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// Changes of the live bytes within `window`, where variables begin or cease to be live: pairs
-    /// of a step and the change in each lane (tile). They are in any order, and decreases wrap
-    /// around. The first step always has a change, if only of 0 bytes.
+    /// of a step and the change in each lane (tile), in any order. Decreases are negative numbers
+    /// in wrapping arithmetic. The first step always has a change, if only of 0 bytes.
     changes: Vec<(u32, [u64; N])>,
 }
 

@@ -5,10 +5,10 @@ use super::{MemoryModel, steps::merged};
 use crate::model::{Framework, PlaceSet, ascending};
 use rustc_hash::FxHashMap;
 
-/// All variables with one equivalence class (live at the same steps) and the same layers that use
-/// them. The fields are these layers (ascending), the variables' half-open live ranges, and the sum
-/// of their bytes over all tiles. A layer is here any position of the layer order, including In and
-/// Out (or None, the only such position in the classic memory model).
+/// All variables of one equivalence class (live at the same steps) that the same layers use. The
+/// fields are these layers (ascending), the variables' half-open live ranges, and the sum of their
+/// bytes over all tiles. A layer here is any position of the layer order, including In and Out (or
+/// None, the only such position in the classic memory model).
 struct LiveShare<'a> {
     layers: &'a [u32],
     ranges: &'a [(u32, u32)],

@@ -77,7 +77,7 @@ pub struct OperationCycles {
     pub other: u64,
 }
 
-/// Cycles of compute sets and exchanges. Sums saturate at `u64::MAX`.
+/// Cycles of the compute sets and exchanges of an operation. Sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCycles {
     /// All cycles of compute sets and exchanges, over the forward pass, the backward pass and the
@@ -285,7 +285,8 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Returns the sum of the cycles of all passes; saturates at `u64::MAX`.
+    /// Returns the cycles of the forward, backward, recomputed and update pass together; saturates
+    /// at `u64::MAX`.
     pub fn total(self) -> u64 {
         [self.forward, self.backward, self.recomputed, self.update]
             .into_iter()

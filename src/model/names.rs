@@ -171,7 +171,7 @@ impl<'a> Namer<'a> {
                     text(ContextField::Gradients).is_some_and(|made| !is_of_clipping(kind, made));
                 (makes_gradients && !is_update, is_update)
             }
-            // The names of TensorFlow's operations in the backward pass have one of these components.
+            // TensorFlow's operations in the backward pass have one of these parts in their names.
             Some(_) => {
                 let is_gradient = |part| matches!(part, "gradients" | "gradient_tape");
                 let is_backward = name.split('/').any(is_gradient);

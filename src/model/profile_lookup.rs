@@ -175,9 +175,9 @@ impl ProfileLookup {
 /// A program of the profile, with its name and the first operation to which the program belongs.
 #[derive(Debug)]
 pub struct StepProgram {
-    /// Type of the program, such as `OnTileExecute` (table `program_types`), and after it the name
-    /// of the compute set that the program runs or, if it runs none, the name of the program, unless
-    /// the name is empty.
+    /// Type of the program, such as `OnTileExecute` (table `program_types`), followed by the name
+    /// of the compute set that it runs or, if it runs none, by its own name, unless the name is
+    /// empty.
     pub name: String,
     /// The first operation that the program belongs to, as an index into
     /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no

@@ -20,8 +20,8 @@ pub enum TensorKind {
     Variable,
     /// The tensor is a constant, which never changes.
     Constant,
-    /// The tensor is neither a weight nor a constant, but for example an activation, or the debug
-    /// contexts do not record its kind.
+    /// Any other tensor, such as an activation, and any tensor whose kind the debug contexts do not
+    /// record.
     #[default]
     Other,
 }

@@ -23,7 +23,7 @@ pub struct UseSets {
     nodes: Vec<Node>,
 }
 
-/// A use set (variables that the same operations use).
+/// A use set (operation groups that use certain variables): a smaller use set and one more group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     /// The smaller use set that this set extends by the operation group `group`.
@@ -225,8 +225,8 @@ pub struct UseSetIndex {
 }
 
 impl UseSetIndex {
-    /// Lists the use sets (the operation groups that use a variable) of compute sets and memory
-    /// regions. `set_of` has the use set of each variable, and `sets` is the number of use sets.
+    /// Lists, for each compute set and memory region, the use sets of its variables (the operation
+    /// groups that use a variable). `set_of` has the use set of each variable, `sets` their number.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let of_lists = |lists: &VariableLists| {
             // Many variables of a compute set or memory region have the same use set. `seen` marks

@@ -32,8 +32,8 @@ impl<'r> Cells<'r> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row, which the scan's SQL statement selects as the result with the
-    /// index `column`, among `columns` or after them.
+    /// Returns the rowid of the row. `column` is the index of the rowid among the results of
+    /// the scan's SQL statement: the index of one of `columns`, or the index after them.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> Result<i64> {
         self.row.get(column).map_err(sqlite(self.table))

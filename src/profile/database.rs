@@ -270,7 +270,7 @@ impl Database {
 /// limit on the operations of a statement (`SQLITE_LIMIT_VDBE_OP`).
 const LOOKED_UP: usize = 5000;
 
-/// Returns `name` in quotes, as a name in SQL.
+/// Returns `name` quoted as an SQL identifier.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -333,9 +333,9 @@ impl Schema {
     }
 
     /// Returns a name by which SQL can select the rowid of `table`: the column that holds the rowid
-    /// (`INTEGER PRIMARY KEY`), in quotes, or without one a name that no column of the table has.
-    /// Returns `None` if columns have all such names, or if the table has no rowids (`WITHOUT
-    /// ROWID`).
+    /// (`INTEGER PRIMARY KEY`), in quotes, or else one of SQLite's names for the rowid that no
+    /// column has. Returns `None` if columns have all of these names, or if the table has no rowids
+    /// (`WITHOUT ROWID`).
     pub fn rowid(&self, connection: &Connection, table: &str) -> Option<String> {
         let columns = &self.0.get(table)?.columns;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
@@ -363,12 +363,12 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
 
-/// A statement that reads a large table from a rowid on.
+/// The SQL statement that reads the rows of a large table from a given rowid on.
 struct RangeScan {
     table: &'static str,
     columns: Columns,
-    /// Selects `columns`, and the rowid at `rowid_column`, from all rows whose rowid is at least
-    /// the parameter of the statement, in ascending order of rowids.
+    /// Selects `columns`, and the rowid as the result with the index `rowid_column`, from all rows
+    /// whose rowid is at least the statement's parameter, in ascending order of rowids.
     sql: String,
     rowid_column: usize,
 }

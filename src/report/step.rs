@@ -10,8 +10,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
-// `StepTime` has the numbers of `StepFacts` in 128 bits, in which searches compare them. Not
-// every reader of JSON can read numbers of that size, so the report has its own type.
+// `StepTime` has the numbers of `StepFacts` as 128-bit integers, which searches compare. Not every
+// reader of JSON can read integers of that size, so the report has its own type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {

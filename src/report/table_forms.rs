@@ -97,8 +97,8 @@ impl Table {
         }
     }
 
-    /// Returns a header with the names of the columns, and all rows, as lines. `delimiter`, a tab or
-    /// a comma, separates the cells. Cells are quoted by the rules of CSV, also between tabs.
+    /// Returns lines: the names of the columns, then all rows. `delimiter`, a tab or a comma,
+    /// separates the cells, which are quoted by the rules of CSV in both cases.
     fn delimited(&self, delimiter: u8) -> io::Result<String> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)

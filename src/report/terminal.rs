@@ -11,8 +11,8 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Returns the sections of a report that `is_wanted` accepts as text for a terminal. Each sentence
-/// or table is one entry, together with its section; the text of a table has several lines.
+/// Returns, as text for a terminal, those sections of a report that `is_wanted` accepts. Each
+/// sentence or table is one entry, together with its section; a table's text has several lines.
 pub fn sections(
     report: &Report,
     look: &TextStyle,

@@ -1,9 +1,9 @@
-//! From costs of ranges to a plan: which layers are in which pipeline stage.
+//! Makes a plan from the costs of ranges: decides which layers are in which pipeline stage.
 //!
 //! [`Problem`] is the input: for every range of consecutive positions of the layer order, the bytes
-//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut between
-//! two positions sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
-//! ([`Problem::limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
+//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes sent at a cut between
+//! two positions; the number of IPUs; the bytes that a stage may take on each tile
+//! ([`Problem::limits`]); further conditions ([`Constraint`]); and the most important objective
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
 //! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!

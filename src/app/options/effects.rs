@@ -1,8 +1,8 @@
 //! Defines which results each option affects.
 //!
-//! An option that affects only some results is in a list in this file. Without any of these
-//! results, the option would be ignored silently, so it is refused as wrong usage. `--help` prints
-//! the lists, and a test compares them with the behaviour of the command.
+//! An option that affects only some results is in a list in this file. If none of these results is
+//! requested, the option would be ignored silently, so it is refused as wrong usage. `--help`
+//! prints the lists, and a test compares them with the behaviour of the command.
 
 use crate::wording::joined;
 use clap::parser::ValueSource;
@@ -35,36 +35,36 @@ pub struct Effect {
 impl Effect {
     /// All options that affect only some results, in the order in which `--help` lists them.
     pub const ALL: [Self; 6] = [
-        // Results about splits.
+        // Options that affect only results about splits.
         Self {
             options: "num_ipus untie schedule recompute accumulator optimizer_state amp \
                  micro_batches replicas ipu_link_bandwidth streaming_bandwidth objective pin \
                  together cut_before solver",
             on: "solve emit sweep plan explain splits layers_per_ipu compare",
         },
-        // Results that show each stage of a split.
+        // The option that affects only results that show each stage of a split.
         Self {
             options: "micro_batch",
             on: "solve emit plan explain splits layers_per_ipu compare",
         },
-        // Results that compare bytes with the memory limit of a tile.
+        // Options that affect only results that compare bytes with the memory limit of a tile.
         Self {
             options: "reserve mem_per_tile",
             on: "solve emit sweep plan explain splits layers_per_ipu compare export_json \
                  export_markdown export_html fit",
         },
-        // Configurations with the names of modules.
+        // The option that affects only configurations with the names of modules.
         Self {
             options: "module_root",
             on: "emit",
         },
-        // Results that are printed as tables.
+        // The option that affects only results that are printed as tables.
         Self {
             options: "format",
             on: "solve sweep plan compare operation_breakdown layer_breakdown memory_totals \
                  memory_affinity interlayer_communication diagnose list_layers fit",
         },
-        // The table with a row for each tile.
+        // The option that affects only the table with a row for each tile.
         Self {
             options: "tiles",
             on: "memory_totals",
@@ -84,8 +84,8 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
 /// An option that affects none of the requested results, so that it would be ignored.
 #[derive(Debug, Clone)]
 pub struct NoEffect {
-    /// The message that names the option, and the options that request the results which it
-    /// affects.
+    /// The error message. It names the ignored option, and the options that request the results
+    /// that the ignored option affects.
     pub message: String,
     /// Whether the original tool, the Python program before popliner, would have accepted the
     /// command line.

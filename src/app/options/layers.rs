@@ -1,4 +1,4 @@
-//! Defines the options about the layers of the model.
+//! Defines the options that choose the model's layers and the operations that belong to them.
 
 use super::values::ShortHelp;
 use crate::{

@@ -1,12 +1,12 @@
 //! Defines the options of the command: one struct, with a group of options for each heading of the
-//! help that has more than four.
+//! help that lists more than four options.
 //!
 //! An option is one field of the struct or of one of these groups. The comment of the field is the
 //! option's text in `--help`, `short_help` its text in `-h`. If the option affects only some
 //! results, `effects.rs` names them. `Options::request` copies the options that affect a split into
-//! a [`Request`]. When the model is read, two functions in `src/analysis/request.rs` read it:
-//! `Level::pipelines` makes the pipelines to try from the settings of pipelines, such as
-//! `--recompute`, and `Level::question` makes the input of the solver, a `SearchRequest`.
+//! a [`Request`]. Two functions in `src/analysis/request.rs` use this request after the model is
+//! read: `Level::pipelines` makes the pipelines to try, from options such as `--recompute`, and
+//! `Level::question` makes the input of the solver, a `SearchRequest`.
 
 mod command_line;
 mod effects;

@@ -1,5 +1,4 @@
-//! Defines the options of the split: its objective and constraints, its pipeline, and the time of a
-//! step.
+//! Defines the options that affect the split: its objective, constraints, pipeline and step time.
 
 use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, micro_batch, or_auto, proportion};
 use crate::{
@@ -77,8 +76,8 @@ pub struct PipelineArgs {
           value_parser = or_auto::<StatePlace>())]
     pub optimizer_state: OrAuto<StatePlace>,
 
-    /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may be
-    /// given several times, is a profile of the same model with another proportion: a folder, a
+    /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may
+    /// be given several times, is a profile of the same model with another proportion: a folder, a
     /// profile.pop, or a saved model. Each stage then has the proportion that is best for it
     #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion)]
     pub amp: Vec<OfProfile<f64>>,

@@ -2,9 +2,9 @@
 //! after the range.
 //!
 //! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
-//! use) does not depend on the tile. So [`Flows::stretches`] lists once, for all tiles, which ranges of
-//! layers do so. The bytes of the flows are then summed tile by tile, while ranges grow layer by
-//! layer from each first layer, as in `memory::ranges`.
+//! use) does not depend on the tile. So [`Flows::stretches`] lists the ranges of layers that do so
+//! once for all tiles. The bytes of the flows are then summed tile by tile, while ranges grow layer
+//! by layer from each first layer, as in `memory::ranges`.
 
 use super::{
     Recompute,
@@ -55,7 +55,7 @@ pub(crate) struct RangeAdditions<const N: usize> {
 
 impl<const N: usize> RangeAdditions<N> {
     /// Loads the bytes of flows (tensors with the same users) and of accumulators on some tiles.
-    /// `stretches` has, for each flow, the ranges of layers that stash, receive or send its tensors.
+    /// For each flow, `stretches` has the ranges of layers that stash, receive or send its tensors.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

@@ -111,7 +111,7 @@ impl MemoryModel<'_> {
         let threads = rayon::current_num_threads();
         let single = |tiles: &[u32]| tiles.iter().map(|&tile| tile..tile + 1).collect();
         let (order, together) = match tiles {
-            // With few tiles, all threads examine each of them together.
+            // If there are few tiles, all threads share the work on each tile.
             Some(tiles) if tiles.len() < 2 * threads => (single(tiles), threads),
             Some(tiles) => (single(tiles), 1),
             None => (first.in_groups(), 1),
@@ -223,8 +223,8 @@ struct RangeScratch<B, const N: usize> {
 
 impl RangePass<'_> {
     /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
-    /// tiles, if they are higher. All tiles are examined at once if possible, otherwise one by one.
-    /// `claimed` is that of [`tiles`](Self::tiles).
+    /// tiles, if these bytes are higher. All tiles are examined at once if possible, otherwise one
+    /// by one. `claimed` is as in [`tiles`](Self::tiles).
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -254,12 +254,12 @@ impl RangePass<'_> {
     }
 
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on at
-    /// most `N` tiles, if they are higher. Returns false, and leaves the peaks incomplete, if sums
+    /// most `N` tiles, if these are higher. Returns false, and leaves the peaks incomplete, if sums
     /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
     /// memory. The caller then tries single tiles or a wider type.
     ///
-    /// `claimed` has one entry per pipeline: the first position from which no thread examines
-    /// ranges on these tiles yet. Threads that examine the same tiles share it.
+    /// `claimed` has one entry per pipeline: the first position whose ranges (which start there) no
+    /// thread examines on these tiles yet. Threads that examine the same tiles share the entry.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

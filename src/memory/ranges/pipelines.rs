@@ -80,9 +80,9 @@ pub(super) struct PipelineScratch<const N: usize> {
 }
 
 impl<'a> PipelineRanges<'a> {
-    /// Prepares the ranges of layers of one pipeline, for splits of at most `stages` stages. Only
-    /// ranges from one of `starts` are included, or all if it is `None`. `limit` is the limit in
-    /// bytes on each tile.
+    /// Makes the table, still without peaks, for ranges of layers in one pipeline and splits of at
+    /// most `stages` stages. Only ranges that start at one of `starts` are included, or all ranges
+    /// if it is `None`. `limit` is the memory limit of each tile in bytes.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -92,8 +92,8 @@ impl<'a> PipelineRanges<'a> {
         let is_wanted = |start: &usize| starts.is_none_or(|starts| starts.contains(start));
         let end = |start| AtomicUsize::new(if is_wanted(&start) { layers } else { start });
         let flows = model.flows.as_ref();
-        // In a pipeline, the maximum number of stages depends on the number of layers, so that the
-        // table of bytes does not become too large.
+        // In a pipeline, the more layers there are, the fewer stages are allowed, so that the table
+        // of bytes does not become too large.
         let most = (limits::RANGE_COSTS / layers.pow(2).max(1)).max(2) - 1;
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
@@ -304,16 +304,16 @@ pub(super) struct Examination<'a, B, const N: usize> {
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     pub pipelines: Vec<InPipeline<'a, N>>,
-    /// The first position from which no thread examines ranges on these tiles yet.
+    /// The first position whose ranges (which start there) no thread examines on these tiles yet.
     pub claimed: &'a AtomicUsize,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
-    /// tiles that are examined, except the ranges from starts that another thread has claimed. As
-    /// soon as a range fits in no pipeline, longer ranges from the same start are skipped. Returns
-    /// false, and leaves the peaks incomplete, if the sums of live bytes on all these tiles would
-    /// take too much memory.
+    /// examined tiles, if these bytes are higher. Ranges whose start another thread has claimed are
+    /// left out. As soon as a range fits in no pipeline, longer ranges from its start are skipped.
+    /// Returns false, and leaves the peaks incomplete, if the sums of live bytes on all these tiles
+    /// would take too much memory.
     pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
         let places = self.scratch.variables.places;

@@ -49,8 +49,8 @@ pub(super) struct StagesToCompute<'a> {
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
     /// that the same layers use). `None` if the number of stages after it is not given: then the
-    /// computed bytes are a lower bound for any number of later stages, which leaves out the
-    /// tensors of flows. The list is empty without a pipeline.
+    /// computed bytes leave out the tensors of flows, and so are a lower bound for any number of
+    /// later stages. The list is empty without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
@@ -151,9 +151,9 @@ pub(super) struct StagePeak {
 #[derive(Default)]
 struct StageScratch {
     uses: NeighbourUses<LANES>,
-    /// The variables that are not live at every step, with the condition for stages to have them.
-    /// Variables that are live at different steps in different stages have one row for each
-    /// condition.
+    /// The variables that are not live at every step, each with the condition that a stage must
+    /// meet to have the variable at these steps. Variables that are live at different steps in
+    /// different stages have one entry for each condition.
     rows: Vec<StageRow>,
     /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
     /// end (exclusive), and the index of the variables in `rows`.

@@ -246,8 +246,8 @@ impl UpdateRole {
         is_shared_out: true,
     };
 
-    /// Returns whether variables with this role are off the chip, or not yet made, during the whole
-    /// forward and backward pass. Such variables take memory only in the weight update.
+    /// Returns whether variables with this role are off the chip, or not yet made, throughout the
+    /// forward and backward passes. Such variables take memory only in the weight update.
     fn is_away(self) -> bool {
         matches!(self, Self::State { .. } | Self::Temporary)
     }

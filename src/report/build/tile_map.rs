@@ -19,9 +19,9 @@ const MAX_TILES: usize = 2_000;
 
 impl TileMap {
     /// Makes the map of all `tiles`, with the bytes of each tile by category; `None` if there are
-    /// no tiles. The map has at most [`MAX_NUMBERS`] numbers, so the categories with the fewest bytes
-    /// may be left out. `variables` has the largest variables of the fullest tiles, if their names
-    /// are known.
+    /// no tiles. The map has at most [`MAX_NUMBERS`] numbers, so it may leave out the categories
+    /// with the fewest bytes. `variables` has the largest variables of the fullest tiles, if their
+    /// names are known.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],

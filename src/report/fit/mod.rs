@@ -59,9 +59,9 @@ pub struct Fit {
 }
 
 /// The recorded memory of one IPU, and whether it fits.
-// `IpuFit` (recorded) and `Stage` (predicted) are separate types, and so are
-// `RecordedTileFacts` and `FullestTile`, since they have little in common: the parts that both
-// have are types of their own (`Fullness`, `Curve` and `TileParts`).
+// `IpuFit` (recorded) and `Stage` (predicted) are separate types, and so are `RecordedTileFacts`
+// and `FullestTile`, since they have little in common: only what is in the types `Fullness`,
+// `Curve` and `TileParts`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct IpuFit {

@@ -106,8 +106,8 @@ pub fn stages(report: &Report) -> Table {
     )
 }
 
-/// Makes the table that compares the fullest tile of each stage by kind of contents, such as code:
-/// for each stage, a row for each kind that `is_shown` accepts.
+/// Makes the table that compares predicted and recorded bytes on the fullest tile of each stage:
+/// one row per stage and kind of contents, such as code, for the kinds that `is_shown` accepts.
 pub fn parts(report: &Report, is_shown: impl Fn(&PartComparison) -> bool) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let shown = parts.filter(|(_, part)| is_shown(part));

@@ -52,9 +52,8 @@ pub fn viewer() -> String {
 
 /// Makes the HTML document of a page from the template `page.html`, whose content security policy
 /// has the hashes of [`STYLE`] and [`SCRIPT`]; `BLESS=1 cargo test --lib html` writes the hashes.
-/// `without_scripts` is the text for browsers that run no
-/// scripts, and `data` the HTML element that contains the report; empty for a page without a
-/// report.
+/// `without_scripts` is the text for browsers that run no scripts. `data` is the HTML element that
+/// contains the report; it is empty for a page without a report.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     format!(
         include_str!("page.html"),

@@ -57,9 +57,9 @@ pub(super) struct RestActivity {
 }
 
 impl RestActivity {
-    /// Determines the passes that the last stages of a split, those with the indices `last`, run in
-    /// slots of the kind `kind`: intervals of the step in which the same stages run the same
-    /// passes.
+    /// Determines in which passes (forward, backward) the stages `last`, the last ones of a split,
+    /// are all busy, and in which the first of them is, in slots of one `kind`. A slot is an interval
+    /// of the step in which the same stages run the same passes.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =

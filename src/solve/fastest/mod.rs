@@ -93,8 +93,8 @@ pub(super) fn fastest(
     let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
     let most = checked.stages.min(MAX_STAGES);
-    // If it does not matter which IPU runs a stage, the lower bounds only depend on the number of
-    // last stages, so all searches share one table.
+    // If it does not matter which IPU runs a stage, the lower bounds on cycles only depend on the
+    // number of last stages that they are for, so all searches share one table.
     let shared = (!checked.is_numbered()).then(|| Arc::new(rests(checked, most)));
     let mut searches: Vec<StageSearch<'_>> = (1..=most)
         .filter_map(|stages| {
@@ -130,7 +130,7 @@ struct StageSearch<'a> {
     /// Lower bound on the cycles of the weight updates of all stages in a step, if one IPU updates
     /// after the other; 0 if all IPUs update at the same time.
     update: u128,
-    /// The lower bounds on the cycles of the last stages, by the number of these stages.
+    /// Lower bounds on the cycles of the last stages of a split, by the number of these stages.
     rests: Arc<RestsByStages>,
     /// Lower bound on the step time, per micro-batch, of every split into `stages` stages: the
     /// cycles that its slowest stage takes for all micro-batches.

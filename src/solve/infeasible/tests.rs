@@ -15,8 +15,8 @@ pub(crate) enum CertificateError {
     OtherProblem,
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
-    /// The certificate lists this range of positions as over the limit, but the range is within the
-    /// limit, so it needs no cut.
+    /// The certificate (a proof that a split needs more stages) lists this range of positions as
+    /// over the memory limit, but the range is within the limit, so it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
     /// One cut counts twice: it is inside two of the ranges over the limit that the certificate

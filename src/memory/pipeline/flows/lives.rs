@@ -51,8 +51,8 @@ pub(crate) struct Condition {
     pub with: Option<u32>,
 }
 
-/// Number of cases whose liveness steps are computed before they are stored, so that few are in
-/// memory twice.
+/// Number of [`Case`]s whose liveness steps are computed before they are stored, so that at most
+/// the steps of this many cases are in memory twice.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -108,8 +108,8 @@ impl StageLives {
         Ok(found)
     }
 
-    /// Stores the liveness steps of the variables of one case, and returns their entry of
-    /// `of_uses`. New sets of positions (In, layers, Out) are added to `sets`.
+    /// Stores the liveness steps of the variables of one [`Case`], and returns the entry of
+    /// `of_uses` for them. New sets of positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
@@ -157,8 +157,8 @@ impl Flows {
     }
 }
 
-/// What decides at which liveness steps the variables of a use (variables with one equivalence
-/// class and use set) are live in stages. A model can have millions of uses with few cases.
+/// Properties that decide at which liveness steps a use's variables (of one equivalence class and
+/// use set) are live in stages. A model can have millions of uses, but has few distinct cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Case {
     class: u32,
@@ -166,7 +166,7 @@ struct Case {
     flow: u32,
     /// Whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     is_layered: bool,
-    /// For gradients, the step at which they are added to an accumulator.
+    /// For gradients, the liveness step at which they are added to an accumulator.
     end: Option<u32>,
     /// The number of the use, if positions (In, layers, Out) need its variables at different steps.
     own: Option<u32>,
@@ -191,8 +191,8 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// Returns the case of the variables of the use `number` (variables with one equivalence class
-    /// and use set); `None` if they are live as in the profile.
+    /// Returns the [`Case`] of the use with the index `number` (variables with one equivalence
+    /// class and use set); `None` if the variables are live in stages as in the profile.
     fn case(&self, number: u32) -> Option<Case> {
         let VariableUse { class, set, .. } = self.model.variables.uses()[number as usize];
         let flow = self.flows.of(number)?;
@@ -209,8 +209,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages; nothing if they
-    /// are live as in the profile.
+    /// Returns the liveness steps at which variables of `case` are live in stages. The list is
+    /// empty if they are live as in the profile.
     fn parts(&self, case: &Case) -> Vec<Part> {
         let recorded = self.model.classes.ranges(case.class);
         let mut parts = match case.own {
@@ -226,8 +226,8 @@ impl Finder<'_> {
     }
 
     /// Returns the liveness steps at which variables of `case` are live in stages. All positions
-    /// (In, layers, Out) must need the variables at the same steps, which are `recorded` in the
-    /// profile.
+    /// (In, layers, Out) must need the variables at the same steps: at those of the profile,
+    /// `recorded`.
     fn of_all(&self, case: &Case, recorded: &[(u32, u32)]) -> Vec<Part> {
         let flow = &self.flows.list[case.flow as usize];
         let found = self
@@ -250,8 +250,8 @@ impl Finder<'_> {
             .collect()
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages. Positions (In,
-    /// layers, Out) may need the variables at different steps: `own` has the steps of each.
+    /// Returns the liveness steps at which variables of `case` are live in stages. `own` has the
+    /// steps at which each position (In, a layer or Out) needs the variables.
     fn of_positions(&self, case: &Case, own: &[StepsOfPosition]) -> Vec<Part> {
         let flow = &self.flows.list[case.flow as usize];
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -285,7 +285,7 @@ impl Finder<'_> {
 }
 
 impl Case {
-    /// Returns `steps` without those at which the variables are in an accumulator already.
+    /// Returns the part of `steps` before the variables (gradients) are added to an accumulator.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
         steps
