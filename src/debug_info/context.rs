@@ -13,7 +13,7 @@ use std::{io::Read, ops::Range};
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
-    /// Poplar wrote the debug context, for a variable, a compute set or a program.
+    /// The layer Poplar, which writes a debug context for each variable, compute set and program.
     Poplar,
     /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,

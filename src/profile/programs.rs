@@ -304,8 +304,8 @@ pub enum ProgramKind {
     /// The program runs a compute set. The value is an index into
     /// [`Programs::compute_sets`](super::Programs::compute_sets).
     OnTileExecute(u32),
-    /// The program moves data between tiles of one IPU; the value has the bytes of the exchange
-    /// code on each tile.
+    /// A program that moves data between tiles of one IPU. The value of this variant has the bytes
+    /// of the program's exchange code on each tile.
     DoExchange(TileBytes),
     /// The program calls a function. The value is the program that is the body of the function, as
     /// an index into [`Programs::all`](super::Programs::all).

@@ -89,8 +89,8 @@ impl VariableLists {
             && self.members.last() == Some(&member)
     }
 
-    /// Joins `parts`, each with the lists from one range of rows, and sorts the lists by the ids of
-    /// their compute sets or region sets.
+    /// Joins `parts`, each with the lists of variables from one range of rows of a table, and sorts
+    /// the lists by the ids of the compute sets or region sets that they belong to.
     fn join(parts: Vec<Self>) -> Self {
         let (mut members, mut lists) = (Vec::new(), Vec::new());
         let mut start = 0;

@@ -1,5 +1,5 @@
-//! The contents of a [`Report`]. Also withholds the verdict (fits or does not fit) if the profile
-//! contradicts itself.
+//! Defines what a [`Report`] contains. A report on a profile that contradicts itself has no verdict
+//! (fits or does not fit); the code that leaves the verdict out is here too.
 
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,

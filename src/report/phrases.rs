@@ -77,7 +77,8 @@ impl From<String> for Sentence {
     }
 }
 
-/// Makes a phrase from a name that may come from a file and so needs escaping.
+/// Makes the part of a sentence that is a name. Names may come from a file, so each form of output
+/// (terminal, Markdown, HTML) escapes them.
 pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }

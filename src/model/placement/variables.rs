@@ -159,9 +159,10 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Applies rule 2 of [`new`](Self::new). Returns one entry per use set (variables that the same
-    /// operations use): the places (In, layers, Out) that the rule gives to its variables, or
-    /// [`NOWHERE`] if it gives none. `used` is the result of [`used_places`](Self::used_places).
+    /// Places variables by other variables that are used with them (rule 2 of [`new`](Self::new)).
+    /// Returns one entry per use set (variables that the same operations use): the places (In,
+    /// layers, Out) of its variables by this rule, or [`NOWHERE`] if it gives none. `used` is the
+    /// result of [`used_places`](Self::used_places).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |set: PlaceSet| {
             if sets.only(set).is_some() {

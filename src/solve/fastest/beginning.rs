@@ -34,10 +34,10 @@ pub(super) struct Beginning {
     /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
     /// split has work.
     pub closed: u128,
-    /// One entry per open term (a group of slots, intervals of the step, in which stages after this
-    /// beginning of a split have work; see [`Level`]): a lower bound on the cycles of each of these
-    /// slots. It is the maximum of the cycles of the busiest IPU with stages of this beginning, and
-    /// of the lower bound for later stages.
+    /// One entry per group of slots (intervals of the step) in which stages after this beginning of
+    /// a split have work (the open terms of [`Level`]): a lower bound on the cycles of each slot of
+    /// the group. A slot takes as long as its busiest IPU, so the bound is the larger of two: the
+    /// most cycles of an IPU with stages of this beginning, and the bound for later stages.
     pub busiest: Vec<u64>,
     /// One entry per profile that the stage after this beginning of a split may have: the most
     /// bytes that any IPU sends or receives for the stages of the beginning in a slot (an interval

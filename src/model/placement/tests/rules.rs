@@ -190,7 +190,7 @@ fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let ones = training.case.operation_at(5, "ones grad");
     let scale = training.case.operation_at(6, "scale grad");
     training.case.passing(&[ones, scale], "");
-    // The number 6 is the operation group of `layer/3/x_grad`, the gradient of layer 3.
+    // The operation group 6, which the next line passes on to, is that of `layer/3/x_grad`.
     training.case.passing(&[scale, 6], "");
     let placed = training.placed();
     for operation in [5, 6] {
