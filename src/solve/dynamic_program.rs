@@ -194,18 +194,29 @@ impl<'a> StagePass<'a> {
         candidates: &[StageCandidate],
         rest: &[Option<Rest>],
     ) -> Option<Rest> {
-        let split = |own: &StageCandidate| {
-            let CompiledStage { positions, profile } = &own.stage;
-            let rest = rest[positions.end]?;
-            let may_stand = |ipu| self.checked.may_stand(ipu, positions, own.peak);
-            ipu.is_none_or(may_stand).then(|| Rest {
-                values: self.combined(&own.values, &rest.values),
-                end: positions.end,
-                profile: *profile,
-            })
-        };
-        let splits = candidates.iter().filter_map(split);
-        splits.min_by(|one, other| one.values.cmp(&other.values))
+        let mut best: Option<Rest> = None;
+        for StageCandidate {
+            stage,
+            peak,
+            values,
+        } in candidates
+        {
+            let CompiledStage { positions, profile } = stage;
+            let Some(rest) = &rest[positions.end] else {
+                continue;
+            };
+            let values = self.combined(values, &rest.values);
+            // Limits and pins are looked up only for a better split.
+            let is_better = best.is_none_or(|best| values < best.values);
+            if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, positions, *peak)) {
+                best = Some(Rest {
+                    values,
+                    end: positions.end,
+                    profile: *profile,
+                });
+            }
+        }
+        best
     }
 
     /// Combines the values of a stage with the values of the stages after it (`rest`): by the
