@@ -95,7 +95,7 @@ impl MemoryModel<'_> {
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
     /// are examined, or all tiles if `tiles` is `None`. `progress` advances by one for each tile
-    /// that is done, under the name `name`.
+    /// that a thread is done with, under the name `name`.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -111,8 +111,11 @@ impl MemoryModel<'_> {
         let threads = rayon::current_num_threads();
         let single = |tiles: &[u32]| tiles.iter().map(|&tile| tile..tile + 1).collect();
         let (order, together) = match tiles {
-            // If there are few tiles, all threads share the work on each tile.
-            Some(tiles) if tiles.len() < 2 * threads => (single(tiles), threads),
+            // If there are few tiles, threads share the work on each tile: at most one thread for
+            // each position at which ranges start.
+            Some(tiles) if tiles.len() < 2 * threads => {
+                (single(tiles), threads.min(first.layers()))
+            }
             Some(tiles) => (single(tiles), 1),
             None => (first.in_groups(), 1),
         };
