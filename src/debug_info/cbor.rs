@@ -5,6 +5,7 @@ use ciborium_io::Read as _;
 use ciborium_ll::{Decoder, Header};
 use std::{
     io::{self, Read},
+    ops::RangeInclusive,
     str::from_utf8,
 };
 
@@ -16,7 +17,7 @@ const CHUNK: usize = 1 << 12;
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
 /// Values of [`Header::Simple`] for false, true, null and undefined, the only ones CBOR defines.
-const SIMPLE: std::ops::RangeInclusive<u8> = 20..=23;
+const SIMPLE: RangeInclusive<u8> = 20..=23;
 
 /// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
 #[derive(Debug)]
@@ -126,42 +127,40 @@ impl<R: Read> Items<R> {
             self.decoder.read_exact(bytes)?;
             bytes
         } else {
-            self.read_long(Header::Text(length))?;
+            self.read_long(length, true)?;
             &self.long[..]
         };
         from_utf8(bytes).map_err(|_| Unreadable)
     }
 
-    /// Reads the text or byte string whose header is `whole` into `long`.
-    fn read_long(&mut self, whole: Header) -> Result<(), Unreadable> {
+    /// Reads a text or a byte string into `long`. `length` is its number of bytes, or `None` if it
+    /// has several parts, which must be of the same type as the whole.
+    fn read_long(&mut self, length: Option<usize>, is_text: bool) -> Result<(), Unreadable> {
         self.long.clear();
-        if !matches!(whole, Header::Text(None) | Header::Bytes(None)) {
-            return self.read_part(whole);
+        if let Some(length) = length {
+            return self.read_part(length, is_text);
         }
         loop {
-            match (whole, self.header()?) {
-                (_, Header::Break) => return Ok(()),
-                (Header::Text(_), part @ Header::Text(_))
-                | (Header::Bytes(_), part @ Header::Bytes(_)) => self.read_part(part)?,
+            match self.header()? {
+                Header::Break => return Ok(()),
+                Header::Text(Some(length)) if is_text => self.read_part(length, is_text)?,
+                Header::Bytes(Some(length)) if !is_text => self.read_part(length, is_text)?,
                 _ => return Err(Unreadable),
             }
         }
     }
 
-    /// Appends the text or byte string whose header is `part` to `long`. Each part of a text must
-    /// be valid UTF-8 by itself.
-    fn read_part(&mut self, part: Header) -> Result<(), Unreadable> {
-        let (Header::Text(Some(mut left)) | Header::Bytes(Some(mut left))) = part else {
-            return Err(Unreadable);
-        };
+    /// Appends the next `length` bytes of the file to `long`. Each part of a text must be valid
+    /// UTF-8 by itself.
+    fn read_part(&mut self, length: usize, is_text: bool) -> Result<(), Unreadable> {
         let start = self.long.len();
+        let mut left = length;
         while left > 0 {
             let bytes = &mut self.chunk[..left.min(CHUNK)];
             self.decoder.read_exact(bytes)?;
             self.long.extend_from_slice(bytes);
             left -= bytes.len();
         }
-        let is_text = matches!(part, Header::Text(_));
         if is_text && from_utf8(&self.long[start..]).is_err() {
             return Err(Unreadable);
         }
@@ -179,7 +178,7 @@ impl<R: Read> Items<R> {
     fn skip_in(&mut self, header: Header, depth: usize) -> Result<(), Unreadable> {
         match header {
             Header::Text(length) => self.text(length).map(drop),
-            Header::Bytes(_) => self.read_long(header),
+            Header::Bytes(length) => self.read_long(length, false),
             Header::Array(mut left) => {
                 let depth = depth.checked_sub(1).ok_or(Unreadable)?;
                 while let Some(header) = self.next(&mut left)? {
