@@ -41,9 +41,9 @@ pub(super) struct StageLives {
     steps: Steps,
 }
 
-/// The condition under which variables are live in a stage at certain liveness steps. By default,
-/// they are live at these steps in all stages that have the variables.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The condition under which variables are live in a stage at certain liveness steps. If both
+/// fields are `None`, they are live at these steps in all stages that have the variables.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Condition {
     /// The stage must have at least one position (In, a layer or Out) of this set, if there is one.
     pub places: Option<PlaceSet>,
@@ -51,8 +51,8 @@ pub(crate) struct Condition {
     pub with: Option<u32>,
 }
 
-/// Number of [`Case`]s whose liveness steps are computed before they are stored, so that at most
-/// the steps of this many cases are in memory twice.
+/// Number of [`LifeCase`]s whose liveness steps are computed before they are stored, so that at
+/// most the steps of this many cases are in memory twice.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -67,7 +67,7 @@ impl StageLives {
         flows: &Flows,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let finder = Finder {
+        let finder = LifeFinder {
             model,
             placement,
             flows,
@@ -78,16 +78,16 @@ impl StageLives {
                 Segments::default()
             },
         };
-        let of_uses: Vec<Option<Case>> = (0..model.variables.uses().len() as u32)
+        let of_uses: Vec<Option<LifeCase>> = (0..model.variables.uses().len() as u32)
             .into_par_iter()
             .map(|number| finder.case(number))
             .collect();
         let mut cases = Vec::new();
-        let mut numbers = FxHashMap::default();
-        let mut number = |case: Case| {
-            *numbers.entry(case).or_insert_with(|| {
+        let mut known = FxHashMap::default();
+        let mut number = |case: LifeCase| {
+            *known.entry(case).or_insert_with(|| {
                 cases.push(case);
-                cases.len() - 1
+                cases.len() as u32 - 1
             })
         };
         let numbers: Vec<_> = of_uses
@@ -102,24 +102,27 @@ impl StageLives {
                 stored.push(found.store(parts, sets)?);
             }
         }
-        let of_use = |number: Option<usize>| number.map_or(0..0, |number| stored[number].clone());
-        found.of_uses = numbers.into_iter().map(of_use).collect();
+        let of_case = |number: u32| stored[number as usize].clone();
+        found.of_uses = numbers
+            .into_iter()
+            .map(|number| number.map_or(0..0, of_case))
+            .collect();
         sets.check()?;
         Ok(found)
     }
 
-    /// Stores the liveness steps of the variables of one [`Case`], and returns the entry of
+    /// Stores the liveness steps of the variables of one [`LifeCase`], and returns the entry of
     /// `of_uses` for them. New sets of positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
     fn store(
         &mut self,
-        parts: Vec<Part>,
+        parts: Vec<LifePart>,
         sets: &mut PlaceSets,
     ) -> Result<Range<u32>, TooManyPlaces> {
         let first = self.parts.len() as u32;
-        for Part {
+        for LifePart {
             places,
             with,
             steps,
@@ -160,7 +163,7 @@ impl Flows {
 /// Properties that decide at which liveness steps a use's variables (of one equivalence class and
 /// use set) are live in stages. A model can have millions of uses, but has few distinct cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Case {
+struct LifeCase {
     class: u32,
     /// The number of the variables' flow (tensors with the same users).
     flow: u32,
@@ -173,7 +176,7 @@ struct Case {
 }
 
 /// Liveness steps at which variables are live in the stages that meet a [`Condition`].
-struct Part {
+struct LifePart {
     /// The positions (In, layers, Out) of [`Condition::places`].
     places: Option<Box<[u32]>>,
     with: Option<u32>,
@@ -181,7 +184,7 @@ struct Part {
 }
 
 /// Finds the liveness steps at which variables are live in stages of a pipeline.
-struct Finder<'f> {
+struct LifeFinder<'f> {
     model: &'f Model,
     placement: &'f Placement,
     flows: &'f Flows,
@@ -190,17 +193,17 @@ struct Finder<'f> {
     again: Segments,
 }
 
-impl Finder<'_> {
-    /// Returns the [`Case`] of the use with the index `number` (variables with one equivalence
+impl LifeFinder<'_> {
+    /// Returns the [`LifeCase`] of the use with the index `number` (variables with one equivalence
     /// class and use set); `None` if the variables are live in stages as in the profile.
-    fn case(&self, number: u32) -> Option<Case> {
+    fn case(&self, number: u32) -> Option<LifeCase> {
         let VariableUse { class, set, .. } = self.model.variables.uses()[number as usize];
         let flow = self.flows.of(number)?;
         let own_flow = &self.flows.list[flow as usize];
         let recorded = self.model.classes.ranges(class);
         let end = self.flows.summed.until(own_flow, set, recorded);
         let has_own = self.flows.own_steps.contains_key(&number);
-        (has_own || end.is_some() || self.flows.recomputes_layers()).then(|| Case {
+        (has_own || end.is_some() || self.flows.recomputes_layers()).then(|| LifeCase {
             class,
             flow,
             is_layered: own_flow.is_layered(self.placement, set),
@@ -211,14 +214,15 @@ impl Finder<'_> {
 
     /// Returns the liveness steps at which variables of `case` are live in stages. The list is
     /// empty if they are live as in the profile.
-    fn parts(&self, case: &Case) -> Vec<Part> {
+    fn parts(&self, case: &LifeCase) -> Vec<LifePart> {
         let recorded = self.model.classes.ranges(case.class);
         let mut parts = match case.own {
             Some(number) => self.of_positions(case, &self.flows.own_steps[&number]),
             None => self.of_all(case, recorded),
         };
-        let is_recorded =
-            |part: &Part| part.places.is_none() && part.with.is_none() && *part.steps == *recorded;
+        let is_recorded = |part: &LifePart| {
+            part.places.is_none() && part.with.is_none() && *part.steps == *recorded
+        };
         if parts.iter().all(is_recorded) {
             parts.clear();
         }
@@ -228,7 +232,7 @@ impl Finder<'_> {
     /// Returns the liveness steps at which variables of `case` are live in stages. All positions
     /// (In, layers, Out) must need the variables at the same steps: at those of the profile,
     /// `recorded`.
-    fn of_all(&self, case: &Case, recorded: &[(u32, u32)]) -> Vec<Part> {
+    fn of_all(&self, case: &LifeCase, recorded: &[(u32, u32)]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let found = self
             .again
@@ -242,7 +246,7 @@ impl Finder<'_> {
         everywhere
             .chain(beside)
             .filter(|(_, (_, steps))| !steps.is_empty())
-            .map(|(places, (with, steps))| Part {
+            .map(|(places, (with, steps))| LifePart {
                 places,
                 with,
                 steps,
@@ -252,7 +256,7 @@ impl Finder<'_> {
 
     /// Returns the liveness steps at which variables of `case` are live in stages. `own` has the
     /// steps at which each position (In, a layer or Out) needs the variables.
-    fn of_positions(&self, case: &Case, own: &[StepsOfPosition]) -> Vec<Part> {
+    fn of_positions(&self, case: &LifeCase, own: &[StepsOfPosition]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (position, steps) in own {
@@ -275,7 +279,7 @@ impl Finder<'_> {
         by_positions(&always)
             .into_iter()
             .chain(more)
-            .map(|(places, steps)| Part {
+            .map(|(places, steps)| LifePart {
                 places: Some(places.into()),
                 with: None,
                 steps,
@@ -284,7 +288,7 @@ impl Finder<'_> {
     }
 }
 
-impl Case {
+impl LifeCase {
     /// Returns the part of `steps` before the variables (gradients) are added to an accumulator.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
