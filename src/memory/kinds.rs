@@ -62,8 +62,7 @@ impl<'a> KindRules<'a> {
     /// step after the forward and the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
-        let is_after =
-            model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
+        let is_after = model.groups_from(end);
         let streams = |group: usize| model.operation_groups[group].only_streams();
         Self {
             model,

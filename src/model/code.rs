@@ -39,6 +39,11 @@ pub struct GroupCode {
 }
 
 impl GroupCode {
+    /// Returns whether the programs run vertices; otherwise they only move data.
+    pub(super) fn computes(&self) -> bool {
+        !self.vertex_types.is_empty()
+    }
+
     /// Sums up the bytes of code and vertex state of the distinct programs in `group`. They are all
     /// programs of one operation group (operations with one debug context), or those of one cluster
     /// of it (programs that use the same variables). `uid`, the id of the debug context, only
@@ -122,7 +127,7 @@ impl OperationGroup {
 
     /// Returns whether the operation group runs vertices; otherwise it only moves data.
     pub fn computes(&self) -> bool {
-        !self.code.vertex_types.is_empty()
+        self.code.computes()
     }
 }
 

@@ -188,6 +188,12 @@ impl Model {
         self.groups_of_any(self.operations.iter().map(is_wanted))
     }
 
+    /// Returns one entry per operation group (operations with one debug context): whether any of its
+    /// operations begins at the liveness step `start` or later.
+    pub(crate) fn groups_from(&self, start: u32) -> Vec<bool> {
+        self.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= start))
+    }
+
     fn groups_of_any(&self, are_wanted: impl Iterator<Item = bool>) -> Vec<bool> {
         let mut has_any = vec![false; self.operation_groups.len()];
         for (operation, is_wanted) in self.operations.iter().zip(are_wanted) {

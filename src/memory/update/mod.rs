@@ -19,7 +19,6 @@ use crate::{
         Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
     },
 };
-use std::sync::Arc;
 
 /// The role of each variable in the weight update, such as weight or optimizer state. The weight
 /// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
@@ -126,9 +125,10 @@ impl MemoryModel<'_> {
     /// The result is always false if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
-        let role = |update: &Arc<UpdatePhase>| update.of(number).role;
-        let role = self.update.as_ref().and_then(role);
-        role.is_some_and(UpdateRole::is_away)
+        self.update
+            .as_ref()
+            .and_then(|update| update.of(number).role)
+            .is_some_and(UpdateRole::is_away)
     }
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If

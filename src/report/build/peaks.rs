@@ -43,13 +43,12 @@ impl Peaks {
         }
         let variables = &model.variables;
         let of_tile = |tile| variables.on_tile(tile).map(|own| u64::from(own.bytes));
-        let bytes: Vec<u64> = match &model.recorded.tiles[..] {
-            [] => (0..variables.tiles())
-                .map(|tile| of_tile(tile).sum())
-                .collect(),
-            tiles => tiles.iter().map(|tile| tile.total).collect(),
+        let fullest = || {
+            let bytes = (0..variables.tiles()).map(|tile| of_tile(tile).sum());
+            first_highest(&bytes.collect::<Vec<u64>>()).unwrap_or(0)
         };
-        let tile = first_highest(&bytes).unwrap_or(0);
+        let recorded = memory.recorded_fullest_tile();
+        let tile = recorded.map_or_else(fullest, |(tile, _)| tile);
         let shown = search.iter().map(|search| &search.shown);
         let stages: Vec<_> = shown
             .flat_map(|shown| shown.stages.iter().zip(&shown.memory))

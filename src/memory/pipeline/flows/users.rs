@@ -317,8 +317,7 @@ impl SummedGradients {
     /// Finds the gradients that are added to accumulators if a pipeline adds accumulators to the
     /// model. `end` is the first liveness step after the forward and the backward pass.
     pub fn new(model: &Model, end: u32) -> Self {
-        let is_after =
-            model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
+        let is_after = model.groups_from(end);
         let is_used_after =
             model.sets_of_any(|group| is_after[group] && model.operation_groups[group].computes());
         Self { is_used_after, end }
