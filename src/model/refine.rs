@@ -39,7 +39,7 @@ pub fn refine(
         profile,
         set_of,
         users: sets.fold(0, |users: u8, group| {
-            users.saturating_add((!codes[group].vertex_types.is_empty()).into())
+            users.saturating_add(codes[group].computes().into())
         }),
         use_set_index: UseSetIndex::new(profile, set_of, sets.len()),
     };
@@ -174,9 +174,9 @@ impl Pairing<'_> {
 
     /// Finds partners for the variables of a program that only its own operation computes with. For
     /// example, the partner of an optimizer's moment is its weight. Candidates are the program's
-    /// other variables on the same tile with as many elements. If several variables have the same
-    /// tile and size, the first gets the first candidate, the second the second, and so on. State
-    /// (variables with a label) and temporaries (without a label) are paired separately.
+    /// other variables on the same tile with an equal number of elements. If several variables have
+    /// the same tile and size, the first gets the first candidate, the second the second, and so
+    /// on. State (variables with a label) and temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -238,8 +238,9 @@ fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32,
     widths
 }
 
-/// Returns the variables in `others` (sorted) that are on the given tile and have as many elements
-/// as a variable of `bytes` bytes whose elements are `times / parts` times as large as theirs.
+/// Returns those variables of the sorted list `others` that lie on `tile` and have an equal number
+/// of elements to a variable of `bytes` bytes, each element of which takes `times / parts` times
+/// the bytes of one of theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,
