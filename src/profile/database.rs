@@ -8,8 +8,9 @@
 //! row of the table exactly once.
 
 use super::{
-    Cells, FormatVersion, Ids, ProfileFile, Target,
+    Cells, Ids, ProfileFile, Target,
     cells::{Columns, disordered, sqlite},
+    target::FormatVersion,
 };
 use crate::{
     message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable},

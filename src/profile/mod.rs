@@ -33,7 +33,7 @@ pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub(crate) use recorded::CATEGORIES;
 pub use recorded::{CodeKind, Recorded, RecordedCategory, RecordedTile, Regions};
 pub(crate) use target::TILES;
-pub use target::{BuildInfo, ChosenOption, FormatVersion, Outline, Target};
+pub use target::{BuildInfo, ChosenOption, Outline, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
 pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
@@ -50,8 +50,6 @@ use std::path::Path;
 /// All data that the analysis uses from the `profile.pop` of a model for one IPU.
 #[derive(Debug)]
 pub struct Profile {
-    /// Version of the report format that the profile states.
-    pub version: FormatVersion,
     /// The machine that the model was compiled for: its tiles, IPUs and memory.
     pub target: Target,
     /// The program tree, with the compute set and the code bytes of each program.
@@ -142,10 +140,14 @@ impl Profile {
     /// The same errors as [`Profile::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let mut database = Database::open(path, progress)?;
-        let version = database.version;
         let one_replica = Target::take_one_replica(&mut database)?;
         database.target.check_single_ipu()?;
-        let mut warnings: Vec<Warning> = version.warning().into_iter().chain(one_replica).collect();
+        let mut warnings: Vec<Warning> = database
+            .version
+            .warning()
+            .into_iter()
+            .chain(one_replica)
+            .collect();
         let made = BuildInfo::read(&database, &mut warnings);
         let programs = Programs::read(&database)?;
         let cycles = Cycles::read(&database, &programs, &mut warnings);
@@ -176,7 +178,6 @@ impl Profile {
             cycles,
             made,
             names: VariableNames(database.source),
-            version,
             target: database.target,
             programs,
             steps,

@@ -18,11 +18,11 @@ use std::{fmt, path::Path};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormatVersion {
     /// The first number of the version, such as 3 in 3.8.0. All versions with SQLite files have 3.
-    pub major: u64,
+    major: u64,
     /// The second number of the version, such as 8 in 3.8.0.
-    pub minor: u64,
+    minor: u64,
     /// The third number of the version, such as 0 in 3.8.0.
-    pub point: u64,
+    point: u64,
 }
 
 /// The only first number of a format version, such as 3 in 3.8.0, that can be read. Profiles are

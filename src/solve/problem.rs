@@ -82,7 +82,7 @@ impl<'a> Problem<'a> {
 
     /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU has
     /// a separate limit and there is no such IPU.
-    pub fn limit_of(&self, ipu: usize) -> Option<u64> {
+    pub(super) fn limit_of(&self, ipu: usize) -> Option<u64> {
         match self.limits {
             [same] => Some(*same),
             limits => limits.get(ipu).copied(),
@@ -90,7 +90,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Returns the highest limit of any IPU, in bytes on each tile; 0 if there are no IPUs.
-    pub fn highest_limit(&self) -> u64 {
+    pub(super) fn highest_limit(&self) -> u64 {
         self.limits.iter().copied().max().unwrap_or(0)
     }
 

@@ -124,7 +124,7 @@ impl Passes {
     /// Returns the cycles that a stage takes in a slot in which it runs the forward pass (if
     /// `forward`) and the backward pass (if `backward`), on one micro-batch each. Recomputation is
     /// part of the backward pass.
-    pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
+    pub(super) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let again = self.backward + self.recomputed;
         forward.saturating_add(if backward { again } else { 0 })

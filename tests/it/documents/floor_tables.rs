@@ -77,7 +77,7 @@ fn dump(profile: &Profile) -> String {
     let lists = [&profile.compute_set_variables, &profile.region_variables].map(members);
     format!(
         "{:?} {:?} {lists:?} {:?} {:?}",
-        (&profile.version, &profile.target, &profile.programs),
+        (&profile.target, &profile.programs),
         (&profile.steps, &profile.classes, &profile.variables),
         (serde_json::to_string(&profile.recorded), &profile.warnings),
         (&profile.cycles, &profile.made),
