@@ -216,7 +216,7 @@ impl Inputs<'_> {
                 .collect(),
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
-            step: StepFacts::of(costs, plan, score.step, best.replicas),
+            step: StepFacts::of(costs, plan, score.step),
             lacks_time: best.lacks_time,
             stages: plan
                 .stages()

@@ -72,20 +72,19 @@ impl StepFacts {
                 profile,
             });
         let plan = Plan::new(compiled, costs.times()?.positions())?;
-        Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
+        Self::of(costs, &plan, costs.problem().step(&plan))
     }
 
     /// Makes the facts about a step that takes the time `step`, in a pipeline that runs the split
-    /// `plan` in `replicas` replicas. `costs` has the memory and the time of stages in this
-    /// pipeline. Returns `None` if the profile has no cycles.
+    /// `plan`. `costs` has the memory and the time of stages in this pipeline. Returns `None` if the
+    /// profile has no cycles.
     pub(super) fn of(
         costs: &PipelineCosts<'_>,
         plan: &Plan,
         step: Option<StepTime>,
-        replicas: usize,
     ) -> Option<Self> {
         let (times, step) = (costs.times()?, step?);
-        let options = costs.request().options.step;
+        let (options, replicas) = (costs.request().options.step, costs.replicas());
         let clock = times.clock_hertz;
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);
         let seconds = nanoseconds

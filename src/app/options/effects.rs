@@ -164,4 +164,15 @@ mod tests {
             assert!(all.any(|arg| arg.get_id() == id), "{id}");
         }
     }
+
+    #[test]
+    fn every_option_is_listed_once() {
+        let mut options: Vec<_> = Effect::ALL
+            .iter()
+            .flat_map(|effect| words(effect.options))
+            .collect();
+        options.sort_unstable();
+        let twice = options.windows(2).find(|pair| pair[0] == pair[1]);
+        assert_eq!(twice, None);
+    }
 }

@@ -353,15 +353,13 @@ impl TileParts {
     /// accumulators unless `has_accumulators`. The result is comparable with the bytes of a tile
     /// that do not distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        let named = [
+        for (is_told_apart, bytes) in [
             (has_stash, &mut self.stash),
             (has_accumulators, &mut self.accumulators),
-        ];
-        for (_, bytes) in named
-            .into_iter()
-            .filter(|(is_told_apart, _)| !is_told_apart)
-        {
-            self.variables = sum(&[self.variables, std::mem::take(bytes)]);
+        ] {
+            if !is_told_apart {
+                self.variables = sum(&[self.variables, std::mem::take(bytes)]);
+            }
         }
         self
     }
