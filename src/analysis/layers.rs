@@ -142,9 +142,9 @@ impl<'a> Layers<'a> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
-        // The modules of the model can replace the layers only if the default regex found the
-        // layers, if the model has at least as many modules as layers, and if each layer that the
-        // options name is a module.
+        // Modules replace the layers only under three conditions: the default regex found the
+        // layers, there are no fewer modules than layers, and each layer that the options name is a
+        // module.
         let is_switched = self.layering.modules().is_none();
         let modules = (is_best(request) && is_switched)
             .then(|| by_modules(self.model()))

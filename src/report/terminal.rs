@@ -66,8 +66,8 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
 pub struct TextStyle {
     /// The units in which amounts of memory are written, such as KiB.
     pub units: Units,
-    /// What the terminal that receives the text can show; `None` if the text goes to a pipe or a
-    /// file.
+    /// Width, colours and characters of the terminal on which the text is printed; `None` if the
+    /// text goes to a pipe or a file.
     pub screen: Option<Screen>,
     /// The width in columns for text that goes to a pipe or a file, as the environment variable
     /// `COLUMNS` requests it.

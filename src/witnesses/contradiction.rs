@@ -37,8 +37,9 @@ pub enum Witness {
     Code,
     /// In the program tree, the program of a liveness step is a child of the parent step's program
     /// (unless that program is a Call), and is reached from a root. A program has a debug context
-    /// if its compute set has one. A compute set has as many vertices as the profile counts. The
-    /// check counts the bytes of the programs for which one of these does not hold.
+    /// if its compute set has one. The vertices of a compute set have the number that the profile
+    /// states for it. The check counts the bytes of the programs for which one of these does not
+    /// hold.
     Programs,
     /// Each variable with data of tensors is used by a program, parameters have debug contexts, and
     /// variables contain the regions that exchanges move. The check counts the bytes of the
@@ -212,7 +213,7 @@ impl Contradiction {
     /// Returns the warning about this contradiction. If the report has a verdict (whether the model
     /// fits) and this contradiction does not prevent it ([`refused`](Self::refused)), the warning
     /// says that the verdict is the same.
-    pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
+    fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
         } else {

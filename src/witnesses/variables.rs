@@ -56,8 +56,7 @@ const USER_DATA: &str = "variable";
 
 /// Returns the indices of the variables of category [`USER_DATA`] (data of tensors) that no compute
 /// set or exchange uses; a real profile has none. `has_users` returns whether any operation uses
-/// the variable with a given index. This is so for nearly all variables, which are not checked
-/// further.
+/// the variable with a given index. Nearly all variables have users, and are not checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables

@@ -86,8 +86,8 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-/// Generates random lists of variables. In one of five lists, the variables are so large that their
-/// sum on a tile may need more than 32 bits.
+/// Generates random lists of variables. The variables of one list in five are huge: their bytes on
+/// a tile may add up to more than 32 bits can hold.
 fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
     (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {

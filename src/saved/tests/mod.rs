@@ -33,9 +33,9 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 further groups of variables, of which no two are merged. Groups on a tile are merged
-    // if they have the same equivalence class and the same use set (the operation groups that use
-    // them), and if their sum fits in 32 bits. Any two of these groups have more than 2^32 bytes.
+    // 600,000 further groups of variables. None is merged with another: groups on one tile are
+    // merged if they have the same equivalence class and use set, and their bytes together fit in
+    // 32 bits, but any two of these groups have more than 2^32 bytes together.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {

@@ -26,8 +26,8 @@ pub(super) struct Beginning {
     /// Index of the beginning of a split to which the stage `last` was added, among all beginnings
     /// with one stage fewer.
     pub previous: usize,
-    /// Rank of the cuts of this beginning of a split among all beginnings with as many stages: the
-    /// one with the earliest cuts has rank 0.
+    /// Index of this beginning of a split in the list of all beginnings with the same number of
+    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these stages.
     pub at_least: u128,
@@ -60,9 +60,9 @@ impl Beginning {
     /// same position.
     fn beats(&self, other: &Self) -> bool {
         // Closed slots are those in which no stage after the beginning has work. If `self` takes
-        // fewer cycles in them, its whole step is shorter. If it takes as many, the two steps may
-        // be equally long: then the lower peak decides, and if the peaks are equal, too, the
-        // earlier cuts.
+        // fewer cycles in closed slots than `other`, the whole step is shorter with `self`. If both
+        // take the same number, the two steps may be equally long: then the lower peak decides, and
+        // with equal peaks the earlier cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
