@@ -1,22 +1,16 @@
 //! Gives read-only access to the tables of a profile. Each query scans a single table, after a
-//! check that the table has the requested columns.
-//!
-//! Several threads read large tables, in ranges of rowids. SQLite finds the first row of a range by
-//! comparing rowids, and continues from there. On a damaged page rowids may be out of order, and
-//! then SQLite would silently miss rows. So each range is read up to the first row of the next
-//! range, and all rowids must ascend. These two checks ensure that the ranges together hold every
-//! row of the table exactly once.
+//! check that the table has the requested columns. `row_ranges.rs` reads large tables.
 
 use super::{
     Cells, Ids, ProfileFile, Target,
-    cells::{Columns, disordered, sqlite},
+    cells::{Columns, sqlite},
+    row_ranges::rows_at_most,
     target::FormatVersion,
 };
 use crate::{
     message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable},
     progress::{Progress, Task},
 };
-use rayon::prelude::*;
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashMap;
 use std::{
@@ -31,8 +25,8 @@ pub struct Database {
     pub source: ProfileFile,
     /// Open connections to the profile that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
-    schema: Schema,
-    rows: Task,
+    pub(super) schema: Schema,
+    pub(super) rows: Task,
     pub version: FormatVersion,
     /// The machine that the model was compiled for. A blob (an encoded list) with a value for each
     /// tile has as many values as this machine has tiles.
@@ -226,7 +220,7 @@ impl Database {
 
     /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row until
     /// `visit` returns `false`. `sql` must select `columns` of `table` first, in this order.
-    fn query(
+    pub(super) fn query(
         &self,
         table: &'static str,
         columns: Columns,
@@ -255,7 +249,10 @@ impl Database {
         })
     }
 
-    fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    pub(super) fn with_connection<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
         // A poisoned lock is used like any other, since a panic cannot leave the list of
         // connections half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,14 +269,14 @@ impl Database {
 const LOOKED_UP: usize = 5000;
 
 /// Returns `name` quoted as an SQL identifier.
-fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Returns the SQL statement that selects `columns` of `table`, and then the expressions in `more`,
 /// from the rows that fulfil `condition`. `NOT INDEXED` keeps SQLite from using an index that
 /// covers these columns, since reading the table in its own order is faster.
-fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
+pub fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
     let list = columns.join("\", \"");
     format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")
 }
@@ -350,192 +347,9 @@ impl Schema {
     }
 }
 
-/// Tables that several threads read, each in ranges of rowids, with the number of rowids from which
-/// a table is split into ranges. This number is lower for compute sets, whose rows hold thousands
-/// of variables. Reading these tables takes nearly all of the time, so only their rows count as
-/// progress.
-const LARGE_TABLES: [(&str, u64); 3] = [
-    ("vars_info", 100_000),
-    ("exchange_regions", 100_000),
-    ("compute_sets", 1_000),
-];
-
-/// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
-/// thread reads fewer of them, and no thread waits long for the last one.
-const RANGES: u64 = 64;
-
-/// The SQL statement that reads the rows of a large table from a given rowid on.
-struct RangeScan {
-    table: &'static str,
-    columns: Columns,
-    /// Selects `columns`, and the rowid as the result with the index `rowid_column`, from all rows
-    /// whose rowid is at least the statement's parameter, in ascending order of rowids.
-    sql: String,
-    rowid_column: usize,
-}
-
-struct ScannedRange<T> {
-    filled: T,
-    /// Rowid of the first row at or after the start of the range of rowids that was read; `None` if
-    /// there is no such row.
-    first: Option<i64>,
-    /// Rowid of the first row after the end of the range of rowids that was read; `None` if there
-    /// is no such row.
-    next: Option<i64>,
-}
-
-impl Database {
-    /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
-    /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
-    /// Returns the collections of all ranges in rowid order.
-    pub fn scan_ranges<T: Send>(
-        &self,
-        table: &'static str,
-        columns: Columns,
-        init: impl Fn() -> T + Sync,
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
-    ) -> Result<Vec<T>> {
-        self.require(table, columns)?;
-        let rowids = self.with_connection(|connection| {
-            rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
-        })?;
-        let Some((rowid, bounds)) = rowids else {
-            let mut filled = init();
-            self.rows(table, columns, |row| visit(row, &mut filled))?;
-            return Ok(vec![filled]);
-        };
-        let rowid_column = columns.iter().position(|column| quoted(column) == rowid);
-        let sql = select(
-            table,
-            columns,
-            &rowid_column.map_or(format!(", {rowid}"), |_| String::new()),
-            &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
-        );
-        let scan = RangeScan {
-            table,
-            columns,
-            sql,
-            rowid_column: rowid_column.unwrap_or(columns.len()),
-        };
-        // Each thread takes one range of rows at a time. If it took several, other threads might
-        // have nothing left to do while it still reads the last of them.
-        let parts: Vec<_> = ranges(table, bounds)
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|range| self.scan_range(&scan, range, init(), &visit))
-            .collect();
-        values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
-    }
-
-    /// Reads the rows with rowids from `from` to `to` (both inclusive), and the rowid of the first
-    /// row after `to`. `visit` adds each row of the range to `filled`.
-    fn scan_range<T>(
-        &self,
-        scan: &RangeScan,
-        (from, to): (i64, i64),
-        mut filled: T,
-        visit: impl Fn(Cells<'_>, &mut T) -> Result<()>,
-    ) -> Result<ScannedRange<T>> {
-        let mut rows = 0;
-        let (mut first, mut last, mut next) = (None, None, None);
-        self.query(scan.table, scan.columns, &scan.sql, [from], |row| {
-            let rowid = row.rowid(scan.rowid_column)?;
-            if last.is_some_and(|last| last >= rowid) {
-                return Err(disordered(scan.table, rowid));
-            }
-            first = first.or(Some(rowid));
-            if rowid > to {
-                next = Some(rowid);
-                return Ok(false);
-            }
-            last = Some(rowid);
-            rows += 1;
-            visit(row, &mut filled).map(|()| true)
-        })?;
-        self.rows.add(rows);
-        Ok(ScannedRange {
-            filled,
-            first,
-            next,
-        })
-    }
-}
-
-/// Returns the collections of rows of a table that was read in ranges of rowids. `parts` has one
-/// entry per range, in rowid order.
-///
-/// # Errors
-/// If the first row after a range is not the first row of the next range, which means that rows
-/// were missed.
-fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Result<Vec<T>> {
-    let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
-    for (part, first) in parts.iter().zip(firsts) {
-        if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
-            return Err(disordered(table, rowid));
-        }
-    }
-    Ok(parts.into_iter().map(|part| part.filled).collect())
-}
-
-/// Returns a name by which SQL can select the rowid of `table`, and the smallest and the largest
-/// rowid. Returns `None` if the table has no rowids or no rows.
-fn rowid_bounds(
-    connection: &Connection,
-    schema: &Schema,
-    table: &str,
-) -> rusqlite::Result<Option<(String, (i64, i64))>> {
-    let Some(rowid) = schema.rowid(connection, table) else {
-        return Ok(None);
-    };
-    let bound = |order| -> rusqlite::Result<Option<i64>> {
-        connection.query_row(
-            &format!("SELECT {order}({rowid}) FROM \"{table}\""),
-            [],
-            |row| row.get(0),
-        )
-    };
-    let bounds = bound("min")?.zip(bound("max")?);
-    Ok(bounds.map(|bounds| (rowid, bounds)))
-}
-
-/// Returns an upper bound on the number of rows of all large tables, computed from their smallest
-/// and largest rowids. A table that cannot be read counts as 0 rows; its error is reported when its
-/// rows are read.
-fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
-    let rows = |(table, _): &(&'static str, u64)| {
-        let (_, (first, last)) = rowid_bounds(connection, schema, table).ok()??;
-        Some(last.abs_diff(first).saturating_add(1))
-    };
-    LARGE_TABLES
-        .iter()
-        .filter_map(rows)
-        .fold(0, u64::saturating_add)
-}
-
-/// Returns the ranges of rowids (both ends inclusive) in which `table` is read. Together they cover
-/// every possible rowid. `first` and `last` are the smallest and the largest rowid of the table.
-fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
-    let rows = last.abs_diff(first);
-    let count = if LARGE_TABLES
-        .iter()
-        .any(|&(name, least)| name == table && rows >= least)
-    {
-        RANGES
-    } else {
-        1
-    };
-    let start = |n: u64| match n {
-        0 => i64::MIN,
-        _ => first
-            .saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64),
-    };
-    let end = |n| if n == count { i64::MAX } else { start(n) - 1 };
-    (0..count).map(|n| (start(n), end(n + 1))).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Schema, ranges};
+    use super::Schema;
     use rusqlite::Connection;
     use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
     use rustc_hash::FxHashMap;
@@ -574,16 +388,5 @@ mod tests {
         let rowids = ["vars_info", "compute_sets"].map(|table| schema.rowid(&connection, table));
         assert_eq!(rowids, [None, Some("_rowid_".to_owned())]);
         assert_eq!(schema.0["t7"].columns.len(), 50);
-    }
-
-    #[test]
-    fn ranges_cover_every_rowid_once() {
-        for bounds in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
-            let ranges = ranges("vars_info", bounds);
-            let ends = (ranges[0].0, ranges[ranges.len() - 1].1);
-            assert_eq!(ends, (i64::MIN, i64::MAX));
-            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
-            assert_eq!(ranges.len() > 1, bounds.1 > 100_000);
-        }
     }
 }

@@ -15,6 +15,7 @@ mod liveness;
 mod open;
 mod programs;
 mod recorded;
+mod row_ranges;
 mod target;
 mod tile_bytes;
 mod variable_lists;

@@ -138,9 +138,8 @@ pub fn read_regions(
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
     let init = <(VariableLists, Vec<u32>)>::default;
-    let parts = database.scan_ranges(TABLE, columns, init, |row, (lists, ends)| {
+    let parts = database.scan_ranges(TABLE, columns, init, |row, id, (lists, ends)| {
         let member = position(variables, &row, row.unsigned(1)?)?;
-        let id = row.unsigned(0)?;
         let is_repeated = lists.ends_with(id, member);
         lists.push(id, member);
         let mut regions = None;
@@ -189,8 +188,8 @@ fn end_of_regions(text: &[u8]) -> Option<u32> {
 pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let parts = database.scan_ranges("compute_sets", columns, VariableLists::default, |row, lists| {
-        let id = row.unsigned(0)?;
+    let init = VariableLists::default;
+    let parts = database.scan_ranges("compute_sets", columns, init, |row, id, lists| {
         let before = lists.members.len();
         let (mut var_id, mut left) = (0u64, variables.len() as u64);
         for run in Runs::new(row.blob(1)?) {

@@ -5,9 +5,9 @@
 //! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
 use super::{Database, Ids, ProfileFile, cells::no_variables};
-use crate::{limits, message::Result, parallel::concatenated, progress::Progress};
+use crate::{limits, message::Result, progress::Progress};
 use rustc_hash::FxHashMap;
-use std::{mem::take, ops::Range};
+use std::ops::Range;
 
 /// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
 /// since it was never allocated to a tile.
@@ -35,7 +35,7 @@ pub struct Variables {
     pub category_names: Vec<String>,
     /// One entry per variable: its label, as an index into `labels`. A variable has a label if its
     /// category is `variable`, and if it is live on the first and the last step, or nearly always;
-    /// all other variables have the index 0. Empty if the profile has no names.
+    /// all other variables have the index 0.
     pub label_of: Vec<u32>,
     /// The distinct labels of variables. The label at index 0 is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
@@ -72,68 +72,80 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let parts = database.scan_ranges(TABLE, columns, Part::default, |row, part| {
-            let own = &mut part.variables;
-            own.tiles.push(row.tile(1)? as u16);
-            let category = row.position(3, &category_ids, CATEGORIES)?;
-            let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
-            let id = row.unsigned(0)?;
-            match part.ids.last_mut() {
-                Some(run) if run.end == id => run.end += 1,
-                _ => part.ids.push(id..id + 1),
-            }
-            own.bytes.push(row.small(2)?);
-            own.categories.push(category as u8);
-            own.classes.push(class);
-            if has_names {
-                let mut label = 0;
-                if persistent.get(class as usize) == Some(&true)
+        let mut variables = Self::default();
+        let parts = database.scan_into(
+            TABLE,
+            columns,
+            |rows| variables.parts(rows),
+            |row, id, part| {
+                part.tiles[part.rows] = row.tile(1)? as u16;
+                part.bytes[part.rows] = row.small(2)?;
+                let category = row.position(3, &category_ids, CATEGORIES)?;
+                part.categories[part.rows] = category as u8;
+                let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
+                part.classes[part.rows] = class;
+                match part.ids.last_mut() {
+                    Some(run) if run.end == id => run.end += 1,
+                    _ => part.ids.push(id..id + 1),
+                }
+                if has_names
+                    && persistent.get(class as usize) == Some(&true)
                     && labelled == Some(category as usize)
                 {
-                    label = part.labels.number((row.unsigned(5)?, row.optional(6)?));
+                    let key = (row.unsigned(5)?, row.optional(6)?);
+                    part.label_of[part.rows] = part.labels.number(key);
                 }
-                own.label_of.push(label);
-            }
-            Ok(())
-        })?;
-        Self::join(parts, category_names, database)
+                part.rows += 1;
+                Ok(())
+            },
+        )?;
+        let mut labels = LabelKeys::default();
+        let filled = parts.into_iter().map(|part| part.with_labels(&mut labels));
+        let filled = filled.collect::<Vec<_>>();
+        variables.join(&filled)?;
+        variables.category_names = category_names;
+        variables.labels = labels.read(database)?;
+        Ok(variables)
     }
 
-    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. Reads
-    /// their labels (names and debug contexts of weights and other lasting tensors) from
-    /// `database`. Joins one column of the table at a time, so that at most a few columns are in
-    /// memory twice.
-    fn join(
-        mut parts: Vec<Part>,
-        category_names: Vec<String>,
-        database: &Database,
-    ) -> Result<Self> {
-        let mut labels = LabelKeys::default();
-        for part in &mut parts {
-            let numbers = labels.absorb(take(&mut part.labels));
-            for label in &mut part.variables.label_of {
-                *label = numbers[*label as usize];
-            }
-        }
+    /// Makes room for all variables, and splits it among the ranges of rows of `vars_info`.
+    /// `max_rows` has an upper bound on the number of rows of each range. Each thread writes to its
+    /// part directly, since copying so much memory would take long.
+    fn parts(&mut self, max_rows: &[usize]) -> Vec<Part<'_>> {
+        let count = max_rows.iter().sum();
+        self.tiles = vec![0; count];
+        self.bytes = vec![0; count];
+        self.classes = vec![0; count];
+        self.categories = vec![0; count];
+        self.label_of = vec![0; count];
+        let mut rest = Part {
+            tiles: &mut self.tiles,
+            bytes: &mut self.bytes,
+            classes: &mut self.classes,
+            categories: &mut self.categories,
+            label_of: &mut self.label_of,
+            ..Part::default()
+        };
+        max_rows.iter().map(|&rows| rest.split_off(rows)).collect()
+    }
+
+    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. Closes
+    /// the gaps after ranges with fewer rows than rowids, which no profile of Poplar shows.
+    fn join(&mut self, parts: &[FilledPart]) -> Result<()> {
+        close_gaps(&mut self.tiles, parts);
+        close_gaps(&mut self.bytes, parts);
+        close_gaps(&mut self.classes, parts);
+        close_gaps(&mut self.categories, parts);
+        close_gaps(&mut self.label_of, parts);
         let var_ids = parts
             .iter()
             .flat_map(|part| part.ids.iter().cloned())
             .flatten();
-        let ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
-        Ok(Self {
-            var_ids: match ids {
-                Ids::Same(_) => Vec::new(),
-                _ => var_ids.collect(),
-            },
-            ids,
-            tiles: column(&mut parts, |part| &mut part.tiles),
-            bytes: column(&mut parts, |part| &mut part.bytes),
-            classes: column(&mut parts, |part| &mut part.classes),
-            categories: column(&mut parts, |part| &mut part.categories),
-            category_names,
-            label_of: column(&mut parts, |part| &mut part.label_of),
-            labels: labels.read(database)?,
-        })
+        self.ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
+        if !matches!(self.ids, Ids::Same(_)) {
+            self.var_ids = var_ids.collect();
+        }
+        Ok(())
     }
 
     /// Returns the number of lowered variables in the profile.
@@ -181,26 +193,69 @@ impl Variables {
     }
 }
 
-/// The lowered variables in a range of rows.
+/// The lowered variables in a range of rows of `vars_info`: for each column, the part of the list
+/// in [`Variables`] that the range fills.
 #[derive(Default)]
-struct Part {
-    /// The columns of these variables, except ids and labels.
-    variables: Variables,
+struct Part<'v> {
+    tiles: &'v mut [u16],
+    bytes: &'v mut [u32],
+    classes: &'v mut [u32],
+    categories: &'v mut [u8],
+    /// The labels of the variables, as indices into `labels`, which count from 1; 0 for no label.
+    label_of: &'v mut [u32],
+    labels: LabelKeys,
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
-    labels: LabelKeys,
+    /// Number of variables that were read.
+    rows: usize,
 }
 
-/// Concatenates one column of the table of variables. `parts` has one entry per range of rows, from
-/// which `of_part` returns the column. The column is taken out of the parts, which frees memory.
-fn column<T: Copy + Send + Sync>(
-    parts: &mut [Part],
-    of_part: fn(&mut Variables) -> &mut Vec<T>,
-) -> Vec<T> {
-    let columns = parts
-        .iter_mut()
-        .map(|part| take(of_part(&mut part.variables)));
-    concatenated(columns.collect())
+/// The number of variables in a range of rows, and their ids.
+struct FilledPart {
+    max_rows: usize,
+    rows: usize,
+    /// The `var_id` of each variable, as runs of consecutive ids.
+    ids: Vec<Range<u64>>,
+}
+
+impl Part<'_> {
+    /// Takes the first `rows` entries of each list out of this part.
+    fn split_off(&mut self, rows: usize) -> Self {
+        Self {
+            tiles: self.tiles.split_off_mut(..rows).unwrap_or_default(),
+            bytes: self.bytes.split_off_mut(..rows).unwrap_or_default(),
+            classes: self.classes.split_off_mut(..rows).unwrap_or_default(),
+            categories: self.categories.split_off_mut(..rows).unwrap_or_default(),
+            label_of: self.label_of.split_off_mut(..rows).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// Replaces the labels of this part by labels of the whole table, which are added to `labels`.
+    fn with_labels(self, labels: &mut LabelKeys) -> FilledPart {
+        let numbers = labels.absorb(self.labels);
+        for label in self.label_of.iter_mut().filter(|label| **label != 0) {
+            *label = numbers[*label as usize];
+        }
+        FilledPart {
+            max_rows: self.tiles.len(),
+            rows: self.rows,
+            ids: self.ids,
+        }
+    }
+}
+
+/// Moves the variables of each part of `list` to the end of the variables before them.
+fn close_gaps<T: Copy>(list: &mut Vec<T>, parts: &[FilledPart]) {
+    let (mut start, mut end) = (0, 0);
+    for part in parts {
+        if start > end {
+            list.copy_within(start..start + part.rows, end);
+        }
+        start += part.max_rows;
+        end += part.rows;
+    }
+    list.truncate(end);
 }
 
 /// Name of the category of variables that hold data of tensors. Variables of other categories have

@@ -1,0 +1,297 @@
+//! Reads large tables with several threads, each in ranges of rowids.
+//!
+//! SQLite finds the first row of a range by comparing rowids, and continues from there. On a damaged
+//! page rowids may be out of order, and then SQLite would silently miss rows. So each range is read
+//! up to the first row of the next range, and all rowids must ascend. These two checks ensure that
+//! the ranges together hold every row of the table exactly once.
+
+use super::{
+    Cells, Database,
+    cells::{Columns, disordered, sqlite},
+    database::{Schema, quoted, select},
+};
+use crate::message::Result;
+use rayon::prelude::*;
+use rusqlite::Connection;
+
+/// Tables that several threads read, each in ranges of rowids, with the number of rowids from which
+/// a table is split into ranges. This number is lower for compute sets, whose rows hold thousands
+/// of variables. Reading these tables takes nearly all of the time, so only their rows count as
+/// progress.
+const LARGE_TABLES: [(&str, u64); 3] = [
+    ("vars_info", 100_000),
+    ("exchange_regions", 100_000),
+    ("compute_sets", 1_000),
+];
+
+/// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
+/// thread reads fewer of them, and no thread waits long for the last one.
+const RANGES: u64 = 64;
+
+/// Lower bound on the bytes of a row of a large table in the file. Rowids that would need more bytes
+/// than the file has cannot all have rows, so the rows are counted.
+const MIN_ROW_BYTES: u64 = 8;
+
+/// A range of rowids of a large table.
+#[derive(Clone, Copy)]
+struct RowRange {
+    /// The lowest rowid of the range.
+    from: i64,
+    /// The highest rowid of the range.
+    to: i64,
+    /// Upper bound on the number of rows in the range.
+    max_rows: usize,
+}
+
+/// The SQL statement that reads the rows of a large table from a given rowid on.
+struct RangeScan {
+    table: &'static str,
+    columns: Columns,
+    /// Selects `columns`, and the rowid as the result with the index `rowid_column`, from all rows
+    /// whose rowid is at least the statement's parameter, in ascending order of rowids.
+    sql: String,
+    /// `None` if the table has no rowids. Then the rows are numbered in the order of the file.
+    rowid_column: Option<usize>,
+}
+
+struct ScannedRange<T> {
+    filled: T,
+    /// Rowid of the first row at or after the start of the range of rowids that was read; `None` if
+    /// there is no such row.
+    first: Option<i64>,
+    /// Rowid of the first row after the end of the range of rowids that was read; `None` if there
+    /// is no such row.
+    next: Option<i64>,
+}
+
+impl Database {
+    /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
+    /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
+    /// `visit` also gets the id of the row, which is its value in the first of `columns`. Returns
+    /// the collections of all ranges in rowid order.
+    pub fn scan_ranges<T: Send>(
+        &self,
+        table: &'static str,
+        columns: Columns,
+        init: impl Fn() -> T,
+        visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
+        let init = |ranges: &[usize]| ranges.iter().map(|_| init()).collect();
+        self.scan_into(table, columns, init, visit)
+    }
+
+    /// Reads a large table as [`scan_ranges`](Self::scan_ranges) does. `init` creates the
+    /// collections of all ranges, in rowid order, from upper bounds on their numbers of rows.
+    pub fn scan_into<T: Send>(
+        &self,
+        table: &'static str,
+        columns: Columns,
+        init: impl FnOnce(&[usize]) -> Vec<T>,
+        visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
+        self.require(table, columns)?;
+        let rowids = self.with_connection(|connection| {
+            rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
+        })?;
+        let ranges = self.ranges(table, rowids.as_ref())?;
+        let scan = RangeScan::new(table, columns, rowids.map(|(rowid, _)| rowid));
+        let max_rows: Vec<usize> = ranges.iter().map(|range| range.max_rows).collect();
+        // Each thread takes one range of rows at a time. If it took several, other threads might
+        // have nothing left to do while it still reads the last of them.
+        let parts: Vec<_> = ranges
+            .into_par_iter()
+            .zip(init(&max_rows))
+            .with_max_len(1)
+            .map(|(range, filled)| self.scan_range(&scan, range, filled, &visit))
+            .collect();
+        values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
+    }
+
+    /// Returns the ranges of rowids in which `table` is read. Together they cover every possible
+    /// rowid. `rowids` is the result of [`rowid_bounds`].
+    fn ranges(
+        &self,
+        table: &'static str,
+        rowids: Option<&(String, (i64, i64))>,
+    ) -> Result<Vec<RowRange>> {
+        let count = |condition: &str| -> Result<i64> {
+            let sql = format!("SELECT count(*) FROM \"{table}\" {condition}");
+            self.with_connection(|connection| {
+                let counted = connection.query_row(&sql, [], |row| row.get(0));
+                counted.map_err(sqlite(table))
+            })
+        };
+        let range = |(from, to): (i64, i64)| {
+            let max_rows = match rowids {
+                None => count("")? as usize,
+                Some((_, (first, last)))
+                    if last.abs_diff(*first) <= self.source.length / MIN_ROW_BYTES =>
+                {
+                    to.min(*last).abs_diff(from.max(*first)) as usize + 1
+                }
+                Some((rowid, _)) => {
+                    count(&format!("WHERE {rowid} BETWEEN {from} AND {to}"))? as usize
+                }
+            };
+            Ok(RowRange { from, to, max_rows })
+        };
+        let bounds = rowids.map_or(vec![(i64::MIN, i64::MAX)], |(_, bounds)| {
+            ranges(table, *bounds)
+        });
+        bounds.into_iter().map(range).collect()
+    }
+
+    /// Reads the rows with a rowid in `range`, and the rowid of the first row after them. `visit`
+    /// adds each row of the range to `filled`.
+    fn scan_range<T>(
+        &self,
+        scan: &RangeScan,
+        range: RowRange,
+        mut filled: T,
+        visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()>,
+    ) -> Result<ScannedRange<T>> {
+        let mut rows = 0;
+        let (mut first, mut last, mut next) = (None, None, None);
+        self.query(scan.table, scan.columns, &scan.sql, [range.from], |row| {
+            let id = row.unsigned(0)?;
+            let rowid = match scan.rowid_column {
+                Some(0) => id as i64,
+                Some(column) => row.rowid(column)?,
+                None => rows as i64,
+            };
+            first = first.or(Some(rowid));
+            if rowid > range.to {
+                next = Some(rowid);
+                return Ok(false);
+            }
+            if last.is_some_and(|last| last >= rowid) || rows == range.max_rows {
+                return Err(disordered(scan.table, rowid));
+            }
+            last = Some(rowid);
+            rows += 1;
+            visit(row, id, &mut filled).map(|()| true)
+        })?;
+        self.rows.add(rows as u64);
+        Ok(ScannedRange {
+            filled,
+            first,
+            next,
+        })
+    }
+}
+
+impl RangeScan {
+    /// Creates the statement for `columns` of `table`. `rowid` is the SQL name of the rowid; `None`
+    /// if the table has no rowids, or no rows.
+    fn new(table: &'static str, columns: Columns, rowid: Option<String>) -> Self {
+        let Some(rowid) = rowid else {
+            return Self {
+                table,
+                columns,
+                sql: select(table, columns, "", "WHERE ?1 NOT NULL"),
+                rowid_column: None,
+            };
+        };
+        let among = columns.iter().position(|column| quoted(column) == rowid);
+        let sql = select(
+            table,
+            columns,
+            &among.map_or(format!(", {rowid}"), |_| String::new()),
+            &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
+        );
+        Self {
+            table,
+            columns,
+            sql,
+            rowid_column: among.or(Some(columns.len())),
+        }
+    }
+}
+
+/// Returns the collections of rows of a table that was read in ranges of rowids. `parts` has one
+/// entry per range, in rowid order.
+///
+/// # Errors
+/// If the first row after a range is not the first row of the next range, which means that rows
+/// were missed.
+fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Result<Vec<T>> {
+    let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
+    for (part, first) in parts.iter().zip(firsts) {
+        if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
+            return Err(disordered(table, rowid));
+        }
+    }
+    Ok(parts.into_iter().map(|part| part.filled).collect())
+}
+
+/// Returns a name by which SQL can select the rowid of `table`, and the smallest and the largest
+/// rowid. Returns `None` if the table has no rowids or no rows.
+fn rowid_bounds(
+    connection: &Connection,
+    schema: &Schema,
+    table: &str,
+) -> rusqlite::Result<Option<(String, (i64, i64))>> {
+    let Some(rowid) = schema.rowid(connection, table) else {
+        return Ok(None);
+    };
+    let bound = |order| -> rusqlite::Result<Option<i64>> {
+        connection.query_row(
+            &format!("SELECT {order}({rowid}) FROM \"{table}\""),
+            [],
+            |row| row.get(0),
+        )
+    };
+    let bounds = bound("min")?.zip(bound("max")?);
+    Ok(bounds.map(|bounds| (rowid, bounds)))
+}
+
+/// Returns an upper bound on the number of rows of all large tables, computed from their smallest
+/// and largest rowids. A table that cannot be read counts as 0 rows; its error is reported when its
+/// rows are read.
+pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
+    let rows = |(table, _): &(&'static str, u64)| {
+        let (_, (first, last)) = rowid_bounds(connection, schema, table).ok()??;
+        Some(last.abs_diff(first).saturating_add(1))
+    };
+    LARGE_TABLES
+        .iter()
+        .filter_map(rows)
+        .fold(0, u64::saturating_add)
+}
+
+/// Returns the ranges of rowids (both ends inclusive) in which `table` is read. Together they cover
+/// every possible rowid. `first` and `last` are the smallest and the largest rowid of the table.
+fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
+    let rows = last.abs_diff(first);
+    let count = if LARGE_TABLES
+        .iter()
+        .any(|&(name, least)| name == table && rows >= least)
+    {
+        RANGES
+    } else {
+        1
+    };
+    let start = |n: u64| match n {
+        0 => i64::MIN,
+        _ => first
+            .saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64),
+    };
+    let end = |n| if n == count { i64::MAX } else { start(n) - 1 };
+    (0..count).map(|n| (start(n), end(n + 1))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn ranges_cover_every_rowid_once() {
+        for bounds in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
+            let ranges = ranges("vars_info", bounds);
+            let ends = (ranges[0].0, ranges[ranges.len() - 1].1);
+            assert_eq!(ends, (i64::MIN, i64::MAX));
+            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+            assert_eq!(ranges.len() > 1, bounds.1 > 100_000);
+        }
+    }
+}
