@@ -11,7 +11,7 @@ use super::{
 };
 use crate::profile::Profile;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Divides use sets (the operation groups that use each variable) so that all variables of a set
 /// have the same label (the framework's name of the tensor) and the same partner, such as the
@@ -44,21 +44,26 @@ pub fn refine(
         use_set_index: UseSetIndex::new(profile, set_of, sets.len()),
     };
     let partners = pairing.partners(groups);
-    split_sets(partners, set_of, sets, |label, partner| (label, partner));
-    UseSetIndex::new(profile, set_of, sets.len())
+    let mut index = pairing.use_set_index;
+    let divided = split_sets(partners, set_of, sets, |label, partner| (label, partner));
+    index.update(profile, set_of, sets.len(), |used| {
+        used.iter().any(|set| divided.contains(set))
+    });
+    index
 }
 
 /// Moves some variables to new use sets (the operation groups that use a variable). Each entry of
 /// `values` is a variable and a value: its label (the name of its tensor), or the use set of its
 /// partner, such as the weight of an optimizer's moment. Variables with the same old set and the
 /// same value get the same new set, which has the groups of the old one. `mark` returns the label
-/// and the partner of a new set, from the label of the old set and the value.
+/// and the partner of a new set, from the label of the old set and the value. Returns the sets that
+/// were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
     sets: &mut UseSets,
     mark: impl Fn(u32, u32) -> (u32, u32),
-) {
+) -> FxHashSet<u32> {
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for (variable, value) in values {
         let set = &mut set_of[variable as usize];
@@ -67,6 +72,7 @@ fn split_sets(
             sets.push_alike(*set, label, partner)
         });
     }
+    known.into_keys().map(|(set, _)| set).collect()
 }
 
 /// A variable and the use set of its partner, such as an optimizer's moment and the use set of the

@@ -228,27 +228,42 @@ impl UseSetIndex {
     /// Lists, for each compute set and memory region, the use sets of its variables (the operation
     /// groups that use a variable). `set_of` has the use set of each variable, `sets` their number.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let of_lists = |lists: &VariableLists| {
+        let mut index = Self {
+            of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
+            of_regions: vec![Box::default(); profile.region_variables.len()],
+        };
+        index.update(profile, set_of, sets, |_| true);
+        index
+    }
+
+    /// Lists the use sets (the operation groups that use a variable) of a compute set or memory
+    /// region again if `is_stale` returns `true` for the list. The parameters are those of
+    /// [`new`](Self::new).
+    pub fn update(
+        &mut self,
+        profile: &Profile,
+        set_of: &[u32],
+        sets: usize,
+        is_stale: impl Fn(&[u32]) -> bool + Sync,
+    ) {
+        let update = |lists: &VariableLists, used: &mut [Box<[u32]>]| {
             // Many variables of a compute set or memory region have the same use set. `seen` marks
             // the use sets that are already in the list of this compute set or region, and is then
             // cleared.
-            let of_list = |seen: &mut Vec<bool>, position: usize| {
-                let members = lists.members(position as u32).iter();
-                let used = members.map(|&variable| set_of[variable as usize]);
+            let update_list = |seen: &mut Vec<bool>, (list, used): (usize, &mut Box<[u32]>)| {
+                let members = lists.members(list as u32).iter();
+                let all = members.map(|&variable| set_of[variable as usize]);
                 let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
-                let used = ascending(used.filter(is_new));
+                *used = ascending(all.filter(is_new));
                 used.iter().for_each(|&set| seen[set as usize] = false);
-                used
             };
-            (0..lists.len())
-                .into_par_iter()
-                .map_init(|| vec![false; sets], of_list)
-                .collect()
+            used.par_iter_mut()
+                .enumerate()
+                .filter(|(_, used)| is_stale(used))
+                .for_each_init(|| vec![false; sets], update_list);
         };
-        Self {
-            of_compute_sets: of_lists(&profile.compute_set_variables),
-            of_regions: of_lists(&profile.region_variables),
-        }
+        update(&profile.compute_set_variables, &mut self.of_compute_sets);
+        update(&profile.region_variables, &mut self.of_regions);
     }
 
     /// Returns the use sets (the operation groups that use each variable) of the variables that a
