@@ -1,4 +1,4 @@
-//! Creates, joins and splits lists of millions of entries with all threads. A single thread would
+//! Creates and splits lists of millions of entries with all threads. A single thread would
 //! need more time for the first access to so much new memory than for computing the entries.
 
 use rayon::ThreadPoolBuilder;
@@ -32,15 +32,6 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 /// new memory takes a single thread long.
 pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
-}
-
-/// Concatenates `parts` in their order, and frees the memory of each part as soon as it is copied.
-pub fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
-    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
-    for part in parts {
-        all.par_extend(part.par_iter().copied());
-    }
-    all
 }
 
 /// Splits `0..count` into at most `parts` consecutive ranges of equal length (the last one may be
@@ -81,12 +72,5 @@ mod tests {
         let mut list = [1, 2, 3, 4];
         let parts = super::split_by(&mut list, [1, 0, 3].into_iter());
         assert_eq!(parts, [&[1][..], &[], &[2, 3, 4]]);
-    }
-
-    #[test]
-    fn parts_keep_their_order() {
-        let parts = vec![vec![3, 1], vec![], vec![2]];
-        assert_eq!(super::concatenated(parts), [3, 1, 2]);
-        assert!(super::concatenated::<u8>(vec![]).is_empty());
     }
 }

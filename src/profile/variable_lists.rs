@@ -6,10 +6,11 @@ use super::{
     encoding::{BlobError, Runs, ValueRun},
     variables::TABLE as VARIABLES,
 };
-use crate::{limits, message::Result, parallel::concatenated};
+use crate::{limits, message::Result};
 use rayon::prelude::*;
 use std::{
     collections::BTreeSet,
+    ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -17,14 +18,22 @@ use std::{
 /// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// The variables of all compute sets or region sets, as indices into [`Variables`], one list
-    /// after the other.
-    members: Vec<u32>,
-    /// One entry per list of variables, in the order of the lists in `members`: the id of the
-    /// compute set or region set, and the index in `members` after the last variable of the list.
-    /// Ids ascend strictly, except while rows are read: then there is one entry per run of rows
-    /// with the same id.
-    lists: Vec<(u64, u32)>,
+    /// The variables of all lists, as indices into [`Variables`], in the parts in which they were
+    /// read, since copying so much memory would take long.
+    parts: Vec<Vec<u32>>,
+    /// One entry per list. Ids ascend strictly.
+    lists: Vec<List>,
+}
+
+/// Where the variables of a compute set or region set are.
+#[derive(Debug, Clone)]
+struct List {
+    /// The id of the compute set or region set.
+    id: u64,
+    /// Index of the part that has the variables.
+    part: usize,
+    /// The range of the variables in the part.
+    members: Range<usize>,
 }
 
 impl VariableLists {
@@ -41,15 +50,16 @@ impl VariableLists {
 
     /// Returns the variables of all compute sets or region sets, as indices into [`Variables`]. A
     /// variable that several sets have occurs several times.
-    pub fn all_members(&self) -> &[u32] {
-        &self.members
+    pub fn all_members(&self) -> impl Iterator<Item = u32> {
+        let lists = 0..self.lists.len() as u32;
+        lists.flat_map(|list| self.members(list)).copied()
     }
 
     /// Returns the position, among all lists of variables, of the list for the compute set or
     /// region set with the id `id`. Returns `None` if this set has no variables, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.lists
-            .binary_search_by_key(&id, |&(list, _)| list)
+            .binary_search_by_key(&id, |list| list.id)
             .ok()
             .map(|position| position as u32)
     }
@@ -66,19 +76,68 @@ impl VariableLists {
     /// [`VariableLists::position`]), as indices into [`Variables`] in the order of the file. A
     /// variable may occur more than once.
     pub fn members(&self, position: u32) -> &[u32] {
-        let position = position as usize;
-        let before = position.checked_sub(1);
-        let start = before.map_or(0, |before| self.lists[before].1);
-        &self.members[start as usize..self.lists[position].1 as usize]
+        let List { part, members, .. } = &self.lists[position as usize];
+        &self.parts[*part][members.clone()]
     }
 
+    /// Joins `parts`, each with the lists of variables from one range of rows of a table, and sorts
+    /// the lists by the ids of the compute sets or region sets that they belong to. Lists of the
+    /// same set, whose rows are not consecutive in the file or are in different parts, become one.
+    fn join(parts: Vec<Part>) -> Self {
+        let (mut all, mut runs) = (Vec::new(), Vec::new());
+        for (part, Part { members, lists }) in parts.into_iter().enumerate() {
+            all.push(members);
+            runs.extend(
+                lists
+                    .into_iter()
+                    .map(|(id, members)| List { id, part, members }),
+            );
+        }
+        runs.sort_by_key(|run| run.id);
+        let mut joined = Vec::new();
+        let list = |runs: &[List]| {
+            if let [list] = runs {
+                return list.clone();
+            }
+            let start = joined.len();
+            for run in runs {
+                joined.extend_from_slice(&all[run.part][run.members.clone()]);
+            }
+            List {
+                id: runs[0].id,
+                part: all.len(),
+                members: start..joined.len(),
+            }
+        };
+        let lists = runs
+            .chunk_by(|one, next| one.id == next.id)
+            .map(list)
+            .collect();
+        all.push(joined);
+        Self { parts: all, lists }
+    }
+}
+
+/// The variables in a range of rows of a table.
+#[derive(Default)]
+struct Part {
+    members: Vec<u32>,
+    /// One entry per run of rows with the same id: the id of the compute set or region set, and the
+    /// range of its variables in `members`.
+    lists: Vec<(u64, Range<usize>)>,
+}
+
+impl Part {
     /// Adds the variable `member`, an index into [`Variables`], to the variables of the compute set
     /// or region set (regions that a program moves) with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.lists.last_mut() {
-            Some((last, end)) if *last == id => *end += 1,
-            _ => self.lists.push((id, self.members.len() as u32 + 1)),
+            Some((last, members)) if *last == id => members.end += 1,
+            _ => {
+                let start = self.members.len();
+                self.lists.push((id, start..start + 1));
+            }
         }
         self.members.push(member);
     }
@@ -87,42 +146,6 @@ impl VariableLists {
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
-    }
-
-    /// Joins `parts`, each with the lists of variables from one range of rows of a table, and sorts
-    /// the lists by the ids of the compute sets or region sets that they belong to.
-    fn join(parts: Vec<Self>) -> Self {
-        let (mut members, mut lists) = (Vec::new(), Vec::new());
-        let mut start = 0;
-        for part in parts {
-            lists.extend(part.lists.into_iter().map(|(id, end)| (id, start + end)));
-            start += part.members.len() as u32;
-            members.push(part.members);
-        }
-        let mut joined = Self {
-            members: concatenated(members),
-            lists,
-        };
-        // The rows of a profile are usually in the order of their compute sets or region sets. Then
-        // the lists of variables are in the order of ids already.
-        if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
-            let ids = joined.lists.iter().map(|&(id, _)| id);
-            let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
-            runs.sort_unstable();
-            let mut sorted = Self::default();
-            for (id, run) in runs {
-                sorted.members.extend(joined.members(run));
-                sorted.lists.push((id, sorted.members.len() as u32));
-            }
-            joined = sorted;
-        }
-        let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // A compute set or region set has several entries if its rows in the file were not
-        // consecutive, or were read in different parts. The entries of a set are adjacent after
-        // sorting. Only the last of them is kept, since it has the index after the last variable of
-        // the set.
-        joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
-        joined
     }
 }
 
@@ -137,7 +160,7 @@ pub fn read_regions(
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let columns = database.columns(TABLE, COLUMNS, 2)?;
-    let init = <(VariableLists, Vec<u32>)>::default;
+    let init = <(Part, Vec<u32>)>::default;
     let parts = database.scan_ranges(TABLE, columns, init, |row, id, (lists, ends)| {
         let member = position(variables, &row, row.unsigned(1)?)?;
         let is_repeated = lists.ends_with(id, member);
@@ -153,7 +176,7 @@ pub fn read_regions(
     // Each access to `variables.bytes` waits for memory, since the variables in the lists are in no
     // order. In this loop, which does nothing else, the processor overlaps many such accesses. It
     // could not do so while rows are read.
-    let outside = |(lists, ends): &(VariableLists, Vec<u32>)| -> Vec<u32> {
+    let outside = |(lists, ends): &(Part, Vec<u32>)| -> Vec<u32> {
         let members = lists.members.iter().zip(ends);
         members
             .filter(|&(&member, &end)| end > variables.bytes[member as usize])
@@ -188,9 +211,8 @@ fn end_of_regions(text: &[u8]) -> Option<u32> {
 pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let init = VariableLists::default;
-    let parts = database.scan_ranges("compute_sets", columns, init, |row, id, lists| {
-        let before = lists.members.len();
+    let parts = database.scan_ranges("compute_sets", columns, Part::default, |row, id, part| {
+        let start = part.members.len();
         let (mut var_id, mut left) = (0u64, variables.len() as u64);
         for run in Runs::new(row.blob(1)?) {
             let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
@@ -204,10 +226,14 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
                 var_id = var_id
                     .checked_add(value)
                     .ok_or_else(|| row.problem(1, BlobError::Overflow))?;
-                lists.push(id, position(variables, &row, var_id)?);
+                part.members.push(position(variables, &row, var_id)?);
             }
         }
-        let added = lists.members.len() - before;
+        let end = part.members.len();
+        if start < end {
+            part.lists.push((id, start..end));
+        }
+        let added = end - start;
         // The number of members of all lists together is bounded: a row of a few bytes can list
         // every variable, so a small file could otherwise fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
@@ -238,7 +264,7 @@ mod tests {
 
     #[test]
     fn groups_in_one_run_and_in_several() {
-        let mut builder = VariableLists::default();
+        let mut builder = Part::default();
         for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
             builder.push(id, member);
         }
@@ -250,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_two_builders_took_is_one() {
-        let (mut first, mut second) = (VariableLists::default(), VariableLists::default());
+        let (mut first, mut second) = (Part::default(), Part::default());
         first.push(1, 10);
         second.push(1, 11);
         second.push(2, 12);

@@ -77,7 +77,7 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
     }
     let mut is_used = vec![false; variables.len()];
     for lists in [&profile.compute_set_variables, &profile.region_variables] {
-        for &member in lists.all_members() {
+        for member in lists.all_members() {
             is_used[member as usize] = true;
         }
     }
