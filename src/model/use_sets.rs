@@ -10,7 +10,7 @@ use crate::{
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::iter::successors;
+use std::{iter::successors, mem::replace};
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
 /// variable's label (name of the tensor) and its partner, such as the weight of an optimizer's
@@ -247,13 +247,16 @@ impl UseSetIndex {
         is_stale: impl Fn(&[u32]) -> bool + Sync,
     ) {
         let update = |lists: &VariableLists, used: &mut [Box<[u32]>]| {
-            // Many variables of a compute set or memory region have the same use set. `seen` marks
-            // the use sets that are already in the list of this compute set or region, and is then
-            // cleared.
+            // Many variables of a compute set or memory region have the same use set, mostly that of
+            // the variable before. `seen` marks the use sets that are already in the list of this
+            // compute set or region, and is then cleared.
             let update_list = |seen: &mut Vec<bool>, (list, used): (usize, &mut Box<[u32]>)| {
                 let members = lists.members(list as u32).iter();
                 let all = members.map(|&variable| set_of[variable as usize]);
-                let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                let mut last = u32::MAX;
+                let is_new = |&set: &u32| {
+                    replace(&mut last, set) != set && !replace(&mut seen[set as usize], true)
+                };
                 *used = ascending(all.filter(is_new));
                 used.iter().for_each(|&set| seen[set as usize] = false);
             };
