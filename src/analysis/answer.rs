@@ -40,16 +40,6 @@ pub(crate) struct Answers<'s> {
     pub progress: Progress,
 }
 
-/// A profile of the model, with its micro-batch size, for which the search finds a best split of
-/// its own.
-#[derive(Clone, Copy)]
-pub struct SizedProfile<'s> {
-    pub analysis: &'s Analysis,
-    /// Number of samples in a micro-batch. `None` for the main profile (the first that the user
-    /// names), whose micro-batch size is an option of the request.
-    pub samples: Option<u64>,
-}
-
 /// Key by which a layering (an assignment of operations to layers) is cached: the options that it
 /// depends on, its index from the coarsest layering (0) to the finest, and the micro-batch size of
 /// its profile.
@@ -71,6 +61,8 @@ pub(crate) struct Level<'s> {
     /// proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
+    /// Number of samples in a micro-batch of the profile. `None` for the main profile (the first
+    /// that the user names), whose micro-batch size is an option of the request.
     pub samples: Option<u64>,
 }
 
@@ -99,39 +91,25 @@ impl<'s> Answers<'s> {
     }
 
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(self.main_profile(), request)
+        self.whole_layers_of(None, request)
     }
 
-    pub fn whole_layers_of(
-        &self,
-        profile: SizedProfile<'s>,
-        request: &Request,
-    ) -> Result<&Level<'s>> {
-        let whole = self.nth_level(profile, request, 0)?;
+    /// Returns the layering into whole layers in the profile whose micro-batches have `samples`
+    /// samples, as [`Level::samples`] names it.
+    pub fn whole_layers_of(&self, samples: Option<u64>, request: &Request) -> Result<&Level<'s>> {
+        let whole = self.nth_level(samples, request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
-    fn main_profile(&self) -> SizedProfile<'s> {
-        SizedProfile {
-            analysis: self.analysis,
-            samples: None,
-        }
-    }
-
-    /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile (the
-    /// first that the user names) first.
-    pub fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
+    /// Iterates over the micro-batch sizes in which the model was recorded and that `request`
+    /// allows, as [`Level::samples`] names them: first `None`, the size of the main profile.
+    pub fn sizes(&self, request: &Request) -> impl Iterator<Item = Option<u64>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.further.iter().filter_map(|other| {
-            Some(SizedProfile {
-                analysis: &other.analysis,
-                samples: Some(other.samples()?),
-            })
-        });
-        [self.main_profile()]
+        let further = self.further.iter().map(FurtherProfile::samples);
+        [None]
             .into_iter()
-            .chain(sizes)
-            .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
+            .chain(further.filter(Option::is_some))
+            .filter(move |samples| only.is_none_or(|only| samples.or(first) == Some(only)))
     }
 
     /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
@@ -150,7 +128,7 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
-    /// Returns the best split for `request` over all profiles, or `None` if no split fits. Each
+    /// Returns the best split for `request` over all micro-batch sizes, or `None` if no split fits. Each
     /// group in `groups` has pipelines to try (schedule, recomputation, place of optimizer state);
     /// the groups are tried in order, until a split fits. If the user gave a split and it fits in
     /// no pipeline, returns it in the pipeline in which its peak memory is lowest.
@@ -160,21 +138,21 @@ impl<'s> Answers<'s> {
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let found = self
-            .profiles(request)
-            .map(|profile| self.fitting_of(profile, request, groups))
+            .sizes(request)
+            .map(|samples| self.fitting_of(samples, request, groups))
             .collect::<Result<Vec<_>>>()?;
         Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
     fn fitting_of(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
-            for level in self.levels_of(profile, request) {
+            for level in self.levels_of(samples, request) {
                 let Some(answer) = level?.best(request, pipelines)? else {
                     continue;
                 };
@@ -271,23 +249,23 @@ impl<'s> Answers<'s> {
     }
 
     /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
-    /// each profile, first whole layers, then the finer modules inside them.
+    /// each micro-batch size, first whole layers, then the finer modules inside them.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        self.profiles(request)
-            .flat_map(move |profile| self.levels_of(profile, request))
+        self.sizes(request)
+            .flat_map(move |samples| self.levels_of(samples, request))
     }
 
     fn levels_of<'l>(
         &'l self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
     ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
+        (0..).map_while(move |number| self.nth_level(samples, request, number).transpose())
     }
 
     fn nth_level(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
@@ -302,14 +280,14 @@ impl<'s> Answers<'s> {
                 .collect(),
             placement: request.placement.clone(),
             number,
-            samples: profile.samples,
+            samples,
         };
         let index = match self.known.iter().find(|known| known.0 == choice) {
             Some(&(_, index)) => index,
             None => {
                 let index = self
-                    .nth_layers(profile, request, number)?
-                    .map(|layers| self.index_of(layers, profile.samples, request))
+                    .nth_layers(samples, request, number)?
+                    .map(|layers| self.index_of(layers, samples, request))
                     .transpose()?;
                 self.known.push(Box::new((choice, index)));
                 index
@@ -318,25 +296,27 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Divides the model into layers, in `profile` and in each profile with another available
-    /// memory proportion. Returns the layers in each of these profiles. The layers are whole if
-    /// `number` is 0, and finer if it is higher. Returns `None` if the layers cannot be divided so
-    /// finely.
+    /// Divides the model into layers in each profile with the micro-batch size `samples`: the main
+    /// profile and those with another available memory proportion if `samples` is `None`,
+    /// otherwise the only profile of this size. Returns the layers in each of these profiles. The
+    /// layers are whole if `number` is 0, and finer if it is higher. Returns `None` if the layers
+    /// cannot be divided so finely.
     fn nth_layers(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         number: usize,
     ) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
-            let others = self.further.iter().filter(|own| own.samples().is_none());
-            return [profile.analysis]
+            let main = samples.is_none().then_some(self.analysis);
+            let further = self.further.iter().filter(|own| own.samples() == samples);
+            return main
                 .into_iter()
-                .chain(others.map(|other| &other.analysis))
+                .chain(further.map(|own| &own.analysis))
                 .map(|analysis| analysis.layers(request).map(Some))
                 .collect();
         }
-        let whole = self.whole_layers_of(profile, request)?;
+        let whole = self.whole_layers_of(samples, request)?;
         let finer = whole
             .in_each_profile
             .iter()

@@ -12,7 +12,7 @@ use crate::{
     memory::{Pipeline, Recompute, StatePlace},
     message::UsageError,
     model::Placement,
-    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word},
+    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize},
     solve::Goal,
 };
 use anyhow::Result;
@@ -74,11 +74,17 @@ impl<'s> Answers<'s> {
     }
 
     fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        claimed(self.answer(&changed.request)?, changed.change)
+        let answer = self.answer(&changed.request)?;
+        answer
+            .map(|answer| answer.claim(changed.change))
+            .transpose()
     }
 
     fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        claimed(self.fitting(&changed.request)?, changed.change)
+        let answer = self.fitting(&changed.request)?;
+        answer
+            .map(|answer| answer.claim(changed.change))
+            .transpose()
     }
 
     /// Returns the best split on the smallest number of IPUs on which the layers of `answer` fit.
@@ -100,11 +106,11 @@ impl<'s> Answers<'s> {
             (own.state, own.replicas) == (best.pipeline.state, best.pipeline.replicas)
         });
         let space = &answer.level.space;
-        let fewest = space.fewest_stages(&answer.question, &like, stages)?;
-        let fewer = fewest
+        let Some(ipus) = space
+            .fewest_stages(&answer.question, &like, stages)?
             .map(|fewest| self.supported(fewest))
-            .filter(|&ipus| ipus < self.supported(stages));
-        let Some(ipus) = fewer else {
+            .filter(|&ipus| ipus < self.supported(stages))
+        else {
             return Ok(None);
         };
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
@@ -311,18 +317,19 @@ impl<'s> Answers<'s> {
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
-        if self.profiles(request).nth(1).is_none() {
+        if self.sizes(request).nth(1).is_none() {
             return Ok(Vec::new());
         }
         let own = request.options.step.micro_batch.unwrap_or(1);
         let mut sizes = Vec::new();
-        for profile in self.profiles(request) {
+        for samples in self.sizes(request) {
             let only = Request {
-                only_size: profile.samples.or(Some(own)),
+                only_size: samples.or(Some(own)),
                 ..request.clone()
             };
+            let layers = self.whole_layers_of(samples, request)?.layers;
             sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
-                profile: profile.analysis.displayed(),
+                profile: layers.analysis.displayed(),
                 claim,
             }));
         }
@@ -443,10 +450,6 @@ impl<'s> Answers<'s> {
             |(state, replicas)| all.iter().map(move |own| own.with_state(state, replicas));
         Ok(states.into_iter().flat_map(in_state).collect())
     }
-}
-
-fn claimed<'s>(answer: Option<Answer<'_, 's>>, change: Vec<Word>) -> Result<Option<Claim<'s>>> {
-    answer.map(|answer| answer.claim(change)).transpose()
 }
 
 /// Returns the names of tied weights: several layers share such a weight, so these layers must be

@@ -72,8 +72,8 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for profile in self.profiles(request) {
-            check_same(whole.layers, self.whole_layers_of(profile, request)?.layers)?;
+        for samples in self.sizes(request) {
+            check_same(whole.layers, self.whole_layers_of(samples, request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
