@@ -18,16 +18,17 @@ mod split;
 
 pub(crate) use answer::Answers;
 pub use compilation::{Compilation, CompilationOptions};
-pub use further::{FurtherProfile, Setting};
+pub use further::FurtherProfile;
 pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
+pub(crate) use request::first_true;
 pub(crate) use split::SearchedLayers;
 
-pub(crate) use crate::message::{FileWarnings, displayed};
-use crate::{debug_info::DebugInfo, message::about};
 use crate::{
+    debug_info::DebugInfo,
+    message::{FileWarnings, about, displayed},
     model::{Model, ProfileLookup},
     profile::Profile,
     progress::Progress,

@@ -105,7 +105,7 @@ impl<'s> Answers<'s> {
     /// allows, as [`Level::samples`] names them: first `None`, the size of the main profile.
     pub fn sizes(&self, request: &Request) -> impl Iterator<Item = Option<u64>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let further = self.further.iter().map(FurtherProfile::samples);
+        let further = self.further.iter().map(|own| own.samples);
         [None]
             .into_iter()
             .chain(further.filter(Option::is_some))
@@ -309,7 +309,7 @@ impl<'s> Answers<'s> {
     ) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
             let main = samples.is_none().then_some(self.analysis);
-            let further = self.further.iter().filter(|own| own.samples() == samples);
+            let further = self.further.iter().filter(|own| own.samples == samples);
             return main
                 .into_iter()
                 .chain(further.map(|own| &own.analysis))

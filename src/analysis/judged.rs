@@ -63,7 +63,7 @@ impl JudgedSplit {
         let text = list.trim();
         if text.ends_with(".json") {
             let listed = listed_in(text).map_err(|error| {
-                BadValue::new(format!(
+                BadValue(format!(
                     "'{text}' has no layers_per_ipu ({error}); give a list of numbers"
                 ))
             })?;
@@ -81,7 +81,7 @@ impl JudgedSplit {
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
             .ok_or_else(|| {
-                BadValue::new(format!(
+                BadValue(format!(
                     "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
                 ))
             })
@@ -204,9 +204,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
         .expect("a regex")
         .is_match(list)
     {
-        return Err(BadValue::new(
+        return Err(BadValue(
             "a number as layer_to_call counts all modules of the model's code, which no profile has; \
-             give their names",
+             give their names"
+                .to_owned(),
         ));
     }
     let mut names = Vec::new();
@@ -220,7 +221,7 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
             (Some(_), Some(0)) if names.is_empty() => {}
             (Some(name), Some(ipu)) if ipu == names.len() + 1 => names.push(name),
             _ => {
-                return Err(BadValue::new(format!(
+                return Err(BadValue(format!(
                     "'{item}' is not the first layer of IPU {}; give a layer_to_call and an ipu_id for \
                      each IPU in order",
                     names.len() + 1

@@ -2,10 +2,10 @@
 
 use super::{Messages, Options};
 use crate::{
-    analysis::{Analysis, FileWarnings, ReadOptions, displayed},
+    analysis::{Analysis, ReadOptions},
     atomic::first_bytes,
     limits,
-    message::{FileError, Warning, unusable, usage},
+    message::{FileError, FileWarnings, Warning, displayed, unusable, usage},
     profile::Outline,
     report::{Provenance, printable},
 };

@@ -213,7 +213,7 @@ impl FromStr for IpuCount {
         match number.parse() {
             _ if number == "auto" => Ok(Self::AUTO),
             Ok(ipus) if (1..=Self::MAX).contains(&ipus) => Ok(Self::Exactly(ipus)),
-            _ => Err(BadValue::new(format!(
+            _ => Err(BadValue(format!(
                 "it is neither auto nor a number from 1 to {}; give one of these",
                 Self::MAX
             ))),
@@ -295,7 +295,7 @@ impl FromStr for Reserve {
 
     fn from_str(amount: &str) -> Result<Self, BadValue> {
         let wrong = || {
-            BadValue::new(format!(
+            BadValue(format!(
                 "'{amount}' is neither bytes nor per cent; write 8192 or 5%"
             ))
         };
@@ -304,7 +304,7 @@ impl FromStr for Reserve {
         };
         let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
         if !(0.0..100.0).contains(&percent) {
-            return Err(BadValue::new(format!(
+            return Err(BadValue(format!(
                 "'{amount}' is not between 0% and 100%; keep less of each tile free"
             )));
         }

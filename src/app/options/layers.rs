@@ -129,7 +129,7 @@ fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
         // The regex library begins a later line with `error: `. These words are removed, since only
         // the first line of a message may begin with them.
         let error = error.to_string().replace("\nerror: ", "\n");
-        BadValue::new(format!(
+        BadValue(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \
              look-around and backreferences:\n{error}"
         ))
