@@ -144,7 +144,7 @@ impl<'a> PipelineCosts<'a> {
     /// constraints that shared weights or repeated layers impose.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
-            &self.question.constraints
+            &self.request().constraints
         } else {
             &self.question.side_by_side
         }

@@ -81,31 +81,30 @@ pub struct SearchRequest {
 /// pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
-    /// The user's request, with positions in place of layer names.
+    /// The user's request, with positions in place of layer names. Its constraints include one for
+    /// each weight that several positions (In, layers, Out) share, since a weight is on one IPU.
     pub request: SearchRequest,
-    /// The constraints of the request, and one for each weight that several positions (In, layers,
-    /// Out) share, since a weight is on one IPU.
-    pub(super) constraints: Vec<Constraint>,
-    /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one for each series of consecutive positions that a micro-batch runs
-    /// through several times. Such pipelines must keep each series in one stage.
+    /// The constraints for pipelines whose stages work at the same time: all constraints of
+    /// `request`, and one for each series of consecutive positions that a micro-batch runs through
+    /// several times. Such pipelines must keep each series in one stage.
     pub(super) side_by_side: Vec<Constraint>,
 }
 
 impl Question {
     /// Adds to `request` the constraints that the model itself imposes: layers that share a weight,
     /// or that a micro-batch runs through several times, must be in one stage.
-    pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
-        let mut constraints = request.constraints.clone();
+    pub fn new(mut request: SearchRequest, placement: &Placement) -> Arc<Self> {
         if request.options.solver == Solver::Ilp {
             let positions = &placement.positions;
-            constraints.extend(placement.ties.iter().filter_map(|tie| {
-                let (first, last) = tie.binds(positions)?;
-                Some(Constraint {
-                    rule: Rule::Together { first, last },
-                    origin: Origin::Weight(weight(tie, positions)),
-                })
-            }));
+            request
+                .constraints
+                .extend(placement.ties.iter().filter_map(|tie| {
+                    let (first, last) = tie.binds(positions)?;
+                    Some(Constraint {
+                        rule: Rule::Together { first, last },
+                        origin: Origin::Weight(weight(tie, positions)),
+                    })
+                }));
         }
         let repeats = placement.repeats.iter().map(|repeat| Constraint {
             rule: Rule::Together {
@@ -115,8 +114,7 @@ impl Question {
             origin: Origin::Repeat(repeat.runs),
         });
         Arc::new(Self {
-            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
-            constraints,
+            side_by_side: request.constraints.iter().cloned().chain(repeats).collect(),
             request,
         })
     }
