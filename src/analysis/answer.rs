@@ -472,14 +472,14 @@ impl<'s> Answer<'_, 's> {
     /// then the objective decides. Among splits that do not fit, the lower peak memory comes first.
     /// The two splits may be for different profiles, layerings or pipelines.
     fn compare(&self, other: &Self) -> Ordering {
-        match (self.best.fits, other.best.fits) {
-            (true, true) => {}
-            (false, false) => return self.best.peak_bytes().cmp(&other.best.peak_bytes()),
-            (mine, theirs) => return theirs.cmp(&mine),
-        }
-        self.best
-            .lacks_time
-            .cmp(&other.best.lacks_time)
-            .then_with(|| self.question.compare(&self.best, &other.best))
+        let (mine, theirs) = (&self.best, &other.best);
+        theirs.fits.cmp(&mine.fits).then_with(|| {
+            if mine.fits {
+                let by_unknown_time = mine.lacks_time.cmp(&theirs.lacks_time);
+                by_unknown_time.then(self.question.compare(mine, theirs))
+            } else {
+                mine.by_peak(theirs)
+            }
+        })
     }
 }

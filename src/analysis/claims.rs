@@ -474,7 +474,7 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
             .cmp(&other.lacks_time)
             .then(one.by_rate(other))
             .then(one.all_ipus().cmp(&other.all_ipus()))
-            .then(one.peak_bytes().cmp(&other.peak_bytes()))
+            .then(one.by_peak(other))
     });
     let mut selected = vec![first];
     for row in rows {
@@ -482,7 +482,7 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
             other.best.lacks_time <= row.best.lacks_time
                 && other.best.all_ipus() <= row.best.all_ipus()
                 && other.best.by_rate(&row.best).is_le()
-                && other.best.peak_bytes() <= row.best.peak_bytes()
+                && other.best.by_peak(&row.best).is_le()
         });
         let differs = selected
             .last()

@@ -73,6 +73,11 @@ impl Candidate {
         self.solution.score.peak
     }
 
+    /// Compares the peaks of two splits; returns `Less` if the peak of `self` is lower.
+    pub fn by_peak(&self, other: &Self) -> Ordering {
+        self.peak_bytes().cmp(&other.peak_bytes())
+    }
+
     /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is
     /// faster, and `Equal` if the step time of either candidate is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {

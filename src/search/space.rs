@@ -24,7 +24,14 @@ use crate::{
 };
 use anyhow::Result;
 use rayon::prelude::*;
-use std::{cell::OnceCell, cmp::Ordering, sync::Arc};
+use std::{
+    cell::OnceCell,
+    cmp::Ordering,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 #[cfg(test)]
 mod tests;
@@ -155,44 +162,26 @@ impl<'a> Space<'a> {
         let recorded = self.memory().recorded_fullest_tile();
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
         let share = recorded / question.request.ipus.highest().max(1) as u64;
-        let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
-        let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
+        let highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
         let mut reach = Reach {
             bytes: limits.bytes.max(share + share / 4).min(highest),
             ..limits
         };
         loop {
-            let found = self.in_each(question, &open, reach, tiles, |costs| {
-                Ok((costs.lowest()?, costs.has_all()))
-            })?;
-            let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
-            let lowest = found
-                .iter()
-                .filter_map(|(lowest, _)| lowest.as_ref())
-                .filter(|lowest| lowest.peak_bytes() <= highest)
-                .min_by_key(|lowest| lowest.peak_bytes());
-            let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
-            match lowest {
-                Some(lowest) if is_lowest(lowest) => {
-                    let Some(bytes) = self.more_bytes(lowest, open.len())? else {
-                        return Ok(Some(lowest.clone()));
-                    };
-                    // The split `lowest` has the lowest peak on the critical tiles (the fullest
-                    // tiles of splits found so far), but its peak on all tiles is `bytes`. So no
-                    // split with a higher peak than `bytes` can be the lowest.
-                    highest = highest.min(bytes);
-                    tiles = Tiles::Critical;
-                    let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
-                    open = open
-                        .into_iter()
-                        .zip(&found)
-                        .filter(|(_, (lowest, _))| !lowest.as_ref().is_some_and(is_over))
-                        .map(|(pipeline, _)| pipeline)
-                        .collect();
-                }
-                None if is_done => return Ok(None),
-                _ => reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest),
+            let has_all = AtomicBool::new(true);
+            let find = |costs: PipelineCosts<'a>| {
+                let is_complete = costs.has_all();
+                has_all.fetch_and(is_complete, Relaxed);
+                // A split whose peak is above `reach.bytes` may be worse than a split with a range
+                // that is not computed yet.
+                let is_lowest = |own: &Candidate| is_complete || own.peak_bytes() <= reach.bytes;
+                Ok(costs.lowest()?.filter(is_lowest))
+            };
+            let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
+            if lowest.is_some() || reach.bytes >= highest || has_all.into_inner() {
+                return Ok(lowest.filter(|lowest| lowest.peak_bytes() <= highest));
             }
+            reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest);
         }
     }
 
@@ -228,8 +217,11 @@ impl<'a> Space<'a> {
             } else {
                 Ordering::Equal
             };
-            let by_peak = one.peak_bytes().cmp(&other.peak_bytes());
-            other.fits.cmp(&one.fits).then(by_rate).then(by_peak)
+            other
+                .fits
+                .cmp(&one.fits)
+                .then(by_rate)
+                .then(one.by_peak(other))
         }))
     }
 
