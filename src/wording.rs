@@ -27,8 +27,9 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
 /// Returns how the command line names the value of an option, such as `peak` for `--objective
 /// peak`.
 pub fn option_name(value: &impl ValueEnum) -> String {
-    let value = value.to_possible_value();
-    value.map_or(String::new(), |value| value.get_name().to_owned())
+    value
+        .to_possible_value()
+        .map_or(String::new(), |value| value.get_name().to_owned())
 }
 
 /// Lists names in a sentence: `a`, `a and b`, `a, b and c`. If there are more than 8 names, only

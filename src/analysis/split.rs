@@ -263,9 +263,9 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
     } else {
         now.max(TRIED_IPUS)
     };
-    let is_tried =
-        |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
-    Ok((1..=most).filter(is_tried).collect())
+    Ok((1..=most)
+        .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1)
+        .collect())
 }
 
 #[derive(Debug)]

@@ -93,15 +93,16 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     // Index and bytes of the tile that takes the most bytes if gaps between variables count as
     // used; the first such tile.
-    let fullest = model
+    let Some((tile, with_gaps)) = model
         .recorded
         .tiles
         .iter()
         .map(|tile| tile.with_gaps.unwrap_or(tile.total))
         .enumerate()
         .rev()
-        .max_by_key(|&(_, bytes)| bytes);
-    let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
+        .max_by_key(|&(_, bytes)| bytes)
+        .filter(|&(_, bytes)| bytes > limit)
+    else {
         return;
     };
     let units = messages.look.units.for_bytes(limit);

@@ -141,8 +141,9 @@ impl<'a> ProfileTables<'a> {
         if self.takes_all_tiles(pipelines) {
             return Ok(vec![u64::MAX; stages.len()]);
         }
-        let new = stages.iter().map(|(stage, _)| stage.clone());
-        let new: Vec<_> = new
+        let new: Vec<_> = stages
+            .iter()
+            .map(|(stage, _)| stage.clone())
             .filter(|stage| !one.fullest.contains_key(stage))
             .collect();
         let of_new = one.memory.fullest_tiles(&new);
@@ -194,11 +195,13 @@ impl<'a> ProfileTables<'a> {
             .collect::<Result<Vec<_>>>()?;
         self.compute(&indices, reach, tiles, progress)?;
         let computed = self.computed.borrow();
-        let known = indices.iter().map(|&index| {
-            let Computed { memory, costs, .. } = &computed[index];
-            (Arc::clone(memory), costs.clone())
-        });
-        Ok(known.collect())
+        Ok(indices
+            .iter()
+            .map(|&index| {
+                let Computed { memory, costs, .. } = &computed[index];
+                (Arc::clone(memory), costs.clone())
+            })
+            .collect())
     }
 
     /// Makes sure that the entries of `computed` at `indices`, one per pipeline, have the bytes of

@@ -313,7 +313,6 @@ impl FromStr for Reserve {
 /// Returns the tied weight `tie` with the names of the positions that share it, and the options
 /// that would allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
-    let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)
         && positions
@@ -322,7 +321,9 @@ fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     TiedWeight {
         name: tie.weight.clone(),
         bytes: tie.bytes,
-        users: users
+        users: tie
+            .places
+            .iter()
             .map(|&place| positions.name_of_place(place).to_string())
             .collect(),
         ways_out: if binds_in_and_out {
