@@ -101,25 +101,46 @@ impl<'s> Answers<'s> {
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Iterates over the micro-batch sizes in which the model was recorded and that `request`
-    /// allows, as [`Level::samples`] names them: first `None`, the size of the main profile.
-    pub fn sizes(&self, request: &Request) -> impl Iterator<Item = Option<u64>> {
-        let (only, first) = (request.only_size, request.options.step.micro_batch);
+    /// Iterates over the micro-batch sizes in which the model was recorded, as [`Level::samples`]
+    /// names them: first `None`, the size of the main profile.
+    pub fn sizes(&self) -> impl Iterator<Item = Option<u64>> {
         let further = self.further.iter().map(|own| own.samples);
-        [None]
-            .into_iter()
-            .chain(further.filter(Option::is_some))
-            .filter(move |samples| only.is_none_or(|only| samples.or(first) == Some(only)))
+        [None].into_iter().chain(further.filter(Option::is_some))
     }
 
     /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
     /// best split that fits or, if no split fits, the split with the lowest peak memory. Returns
     /// `None` if no split obeys constraints such as `--pin`.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        match self.fitting(request)? {
-            None if request.judged.is_none() => self.lowest(request),
-            answer => Ok(answer),
+        self.best_of_sizes(|samples| self.answer_of(samples, request))
+    }
+
+    fn best_of_sizes<'l>(
+        &'l self,
+        answer_of: impl Fn(Option<u64>) -> Result<Option<Answer<'l, 's>>>,
+    ) -> Result<Option<Answer<'l, 's>>> {
+        let found = self.sizes().map(answer_of).collect::<Result<Vec<_>>>()?;
+        Ok(found.into_iter().flatten().min_by(Answer::compare))
+    }
+
+    /// Returns the answer to `request` in the profile whose micro-batches have `samples` samples,
+    /// as [`Level::samples`] names it.
+    pub fn answer_of(
+        &self,
+        samples: Option<u64>,
+        request: &Request,
+    ) -> Result<Option<Answer<'_, 's>>> {
+        let found = self.fitting_of(samples, request, &self.pipelines_to_try(request)?)?;
+        if found.is_some() || request.judged.is_some() {
+            return Ok(found);
         }
+        let pipelines = self.pipelines(request)?.concat();
+        let mut lowest: Option<Answer<'_, 's>> = None;
+        for level in self.levels(samples, request) {
+            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
+            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
+        }
+        Ok(lowest)
     }
 
     /// Returns the best split for `request`, or `None` if no split fits. If the user gave a split,
@@ -137,11 +158,7 @@ impl<'s> Answers<'s> {
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        let found = self
-            .sizes(request)
-            .map(|samples| self.fitting_of(samples, request, groups))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(found.into_iter().flatten().min_by(Answer::compare))
+        self.best_of_sizes(|samples| self.fitting_of(samples, request, groups))
     }
 
     fn fitting_of(
@@ -152,7 +169,7 @@ impl<'s> Answers<'s> {
     ) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
-            for level in self.levels_of(samples, request) {
+            for level in self.levels(samples, request) {
                 let Some(answer) = level?.best(request, pipelines)? else {
                     continue;
                 };
@@ -161,18 +178,6 @@ impl<'s> Answers<'s> {
                 }
                 lowest = lowest.into_iter().chain([answer]).min_by(Answer::compare);
             }
-        }
-        Ok(lowest)
-    }
-
-    /// Returns the split with the lowest peak memory over all profiles, layerings and pipelines
-    /// that `request` allows, whether it fits or not; `None` if no split obeys the constraints.
-    fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let pipelines = self.pipelines(request)?.concat();
-        let mut lowest: Option<Answer<'_, 's>> = None;
-        for level in self.levels(request) {
-            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
         }
         Ok(lowest)
     }
@@ -248,14 +253,10 @@ impl<'s> Answers<'s> {
         self.whole_layers(request)?.pipelines(request)
     }
 
-    /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
-    /// each micro-batch size, first whole layers, then the finer modules inside them.
-    pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        self.sizes(request)
-            .flat_map(move |samples| self.levels_of(samples, request))
-    }
-
-    fn levels_of<'l>(
+    /// Iterates over the layerings (assignments of operations to layers) that `request` allows in
+    /// the profile whose micro-batches have `samples` samples: first whole layers, then the finer
+    /// modules inside them.
+    pub fn levels<'l>(
         &'l self,
         samples: Option<u64>,
         request: &Request,

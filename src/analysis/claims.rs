@@ -132,7 +132,7 @@ impl<'s> Answers<'s> {
         let replicas_in = |pipeline: &Pipeline| most.options.replicas_in(*pipeline);
         pipelines.sort_by_key(replicas_in);
         let mut fewest = MOST_IPUS + 1;
-        for level in self.levels(&most) {
+        for level in self.sizes().flat_map(|samples| self.levels(samples, &most)) {
             let level = level?;
             let question = level.question(&most)?;
             for alike in pipelines.chunk_by(|one, other| replicas_in(one) == replicas_in(other)) {
@@ -317,21 +317,17 @@ impl<'s> Answers<'s> {
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
-        if self.sizes(request).nth(1).is_none() {
-            return Ok(Vec::new());
-        }
-        let own = request.options.step.micro_batch.unwrap_or(1);
         let mut sizes = Vec::new();
-        for samples in self.sizes(request) {
-            let only = Request {
-                only_size: samples.or(Some(own)),
-                ..request.clone()
-            };
-            let layers = self.whole_layers_of(samples, request)?.layers;
-            sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
-                profile: layers.analysis.displayed(),
-                claim,
-            }));
+        if self.sizes().count() == 1 {
+            return Ok(sizes);
+        }
+        for samples in self.sizes() {
+            if let Some(answer) = self.answer_of(samples, request)? {
+                sizes.push(OfSize {
+                    profile: answer.level.layers.analysis.displayed(),
+                    claim: answer.claim(Vec::new())?,
+                });
+            }
         }
         sizes.sort_by_key(|size| size.claim.best.samples);
         Ok(sizes)

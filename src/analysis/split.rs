@@ -72,7 +72,7 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for samples in self.sizes(request) {
+        for samples in self.sizes() {
             check_same(whole.layers, self.whole_layers_of(samples, request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
