@@ -274,11 +274,7 @@ impl<'s> Answers<'s> {
             return Ok(None);
         }
         let choice = Choice {
-            named: request
-                .named_layers()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            named: request.named_layers(),
             placement: request.placement.clone(),
             number,
             samples,

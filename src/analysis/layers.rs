@@ -127,10 +127,10 @@ fn is_best(request: &Request) -> bool {
 }
 
 /// Returns whether the model has a layer of each of `names`, apart from `In` and `Out`.
-fn has_all(layering: &Layering, names: &[&str]) -> bool {
-    names
-        .iter()
-        .all(|name| ["In", "Out"].contains(name) || layering.places_named(name).next().is_some())
+fn has_all(layering: &Layering, names: &[String]) -> bool {
+    names.iter().all(|name| {
+        ["In", "Out"].contains(&&**name) || layering.places_named(name).next().is_some()
+    })
 }
 
 impl<'a> Layers<'a> {
@@ -219,13 +219,12 @@ impl Analysis {
         request: &Request,
         names: &[String],
     ) -> Result<Layers<'_>> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut base = find_layers(&self.model, request);
         let is_switched = base.modules().is_none();
         if is_switched {
             base = by_modules(&self.model);
         }
-        let layering = base.with_named(&self.model, &names);
+        let layering = base.with_named(&self.model, names);
         self.finer(layering, request, is_switched, false)
     }
 

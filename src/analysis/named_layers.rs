@@ -61,7 +61,7 @@ impl LayerConstraint {
         }
     }
 
-    pub(super) fn layers(&self) -> Vec<&str> {
+    pub(super) fn layers(&self) -> Vec<&String> {
         match self {
             Self::Together(first, last) => vec![first, last],
             Self::Pin(layer, _) | Self::CutBefore(layer) => vec![layer],

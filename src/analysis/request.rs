@@ -110,12 +110,12 @@ impl Request {
         Ok(is_both)
     }
 
-    pub(crate) fn named_layers(&self) -> Vec<&str> {
+    pub(crate) fn named_layers(&self) -> Vec<String> {
         self.judged
             .iter()
             .flat_map(JudgedSplit::layers)
-            .map(String::as_str)
             .chain(self.constraints.iter().flat_map(LayerConstraint::layers))
+            .cloned()
             .collect()
     }
 
