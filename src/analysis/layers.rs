@@ -8,7 +8,6 @@ use crate::{
     message::{Warning, usage},
     model::{
         LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules,
-        Untied,
     },
     search::Solver,
     wording::{counted, displayed, join, listed},
@@ -184,14 +183,14 @@ impl Analysis {
                  of them out",
             ));
         }
-        let Untied::Weights(named) = &request.placement.untie else {
+        if request.placement.unties_all {
             return Ok(());
-        };
+        }
         let untied = |placement: &Placement, mut names: Vec<String>| {
             names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
             names
         };
-        let (mut unknown, mut number) = (untied(placement, named.clone()), 1);
+        let (mut unknown, mut number) = (untied(placement, request.placement.untie.clone()), 1);
         while let Some(first) = unknown.first() {
             let Some(finer) = whole.finer_layers(request, number)? else {
                 let (unknown, ties) = (printable(first), &placement.ties);
