@@ -201,7 +201,7 @@ impl<'s> Answers<'s> {
             .iter()
             .filter(|&&other| is_news(is_open(other)))
             .map(|&other| request.changed().with_schedule(other));
-        let has_state = self.whole_layers(request)?.space.has_state();
+        let has_state = self.whole_layers(request)?.space.has_state;
         let states = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded]
             .into_iter()
             .filter(|&other| has_state && other != now.state && is_news(asked.state.is_none()))

@@ -25,7 +25,6 @@ use crate::{
 use anyhow::Result;
 use rayon::prelude::*;
 use std::{
-    cell::OnceCell,
     cmp::Ordering,
     sync::{
         Arc,
@@ -43,7 +42,8 @@ pub struct Space<'a> {
     /// tries. All profiles have the same positions, and there is at least one.
     profiles: Vec<ProfileTables<'a>>,
     progress: Progress,
-    has_state: OnceCell<bool>,
+    /// Whether the model is trained with optimizer state, which could be kept off the chip.
+    pub has_state: bool,
 }
 
 impl<'a> Space<'a> {
@@ -51,19 +51,12 @@ impl<'a> Space<'a> {
     /// least one profile, and all must have the same positions. `progress` shows how far ranges are
     /// computed.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
+        let state = profiles[0].memory.streamed_state();
         Self {
             profiles,
             progress,
-            has_state: OnceCell::new(),
+            has_state: state.iter().any(|&bytes| bytes > 0),
         }
-    }
-
-    /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
-    pub fn has_state(&self) -> bool {
-        let has_bytes = |state: Vec<u64>| state.iter().any(|&bytes| bytes > 0);
-        *self
-            .has_state
-            .get_or_init(|| has_bytes(self.memory().streamed_state()))
     }
 
     /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
