@@ -133,9 +133,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first, open.len())?.is_some() => {
-                    tiles = Tiles::Critical
-                }
+                Some(first) if self.needs_more(&first, open.len())? => tiles = Tiles::Critical,
                 first => return Ok(first),
             }
         }
@@ -152,8 +150,7 @@ impl<'a> Space<'a> {
         below: Option<u64>,
     ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
-        let recorded = self.memory().recorded_fullest_tile();
-        let recorded = recorded.map_or(0, |(_, bytes)| bytes);
+        let (_, recorded) = self.memory().recorded_fullest_tile().unwrap_or_default();
         let share = recorded / question.request.ipus.highest().max(1) as u64;
         let highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
         let mut reach = Reach {
@@ -226,9 +223,11 @@ impl<'a> Space<'a> {
         }
         let (stages, placed) = (plan.stages().len(), PlacedStage::of_split(plan.stages()));
         let memories = costs.memory_by_profile.iter();
-        let peaks = memories.flat_map(|memory| memory.peaks(&placed));
         let reach = Reach {
-            bytes: peaks.max().unwrap_or(0),
+            bytes: memories
+                .flat_map(|memory| memory.peaks(&placed))
+                .max()
+                .unwrap_or(0),
             stages: costs.ipus.max(stages),
         };
         let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
@@ -252,12 +251,11 @@ impl<'a> Space<'a> {
 
     /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
-    /// that later searches include it, and returns the bytes on the fullest tile of the split;
-    /// otherwise returns `None`.
-    fn more_bytes(&self, found: &Candidate, pipelines: usize) -> Result<Option<u64>> {
+    /// that later searches include it.
+    fn needs_more(&self, found: &Candidate, pipelines: usize) -> Result<bool> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
-        let (mut highest, mut is_more) = (0, false);
+        let mut is_more = false;
         for (number, tables) in self.profiles.iter().enumerate() {
             let own: Vec<(PlacedStage, u64)> = placed
                 .iter()
@@ -266,13 +264,9 @@ impl<'a> Space<'a> {
                 .filter(|&(_, &profile)| profile == number)
                 .map(|((stage, &assumed), _)| (stage.clone(), assumed))
                 .collect();
-            let peaks = tables.exact_peaks((found.pipeline, pipelines), &own)?;
-            for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
-                is_more |= peak > assumed;
-                highest = highest.max(peak);
-            }
+            is_more |= tables.take_more((found.pipeline, pipelines), &own)?;
         }
-        Ok(is_more.then_some(highest))
+        Ok(is_more)
     }
 
     /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
@@ -320,7 +314,7 @@ impl<'a> Space<'a> {
                 task.add(1);
                 of(costs)
             });
-            results.extend(found.collect::<Result<Vec<R>>>()?);
+            results.append(&mut found.collect::<Result<_>>()?);
         }
         Ok(results)
     }
