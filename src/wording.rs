@@ -61,8 +61,7 @@ pub fn joined(names: &[String], last: &str) -> String {
 
 /// Returns the text with its first letter, after any indent, in upper case.
 pub fn capital(text: &str) -> String {
-    let start = text.len() - text.trim_start().len();
-    let (indent, words) = text.split_at(start);
+    let (indent, words) = text.split_at(text.len() - text.trim_start().len());
     let mut characters = words.chars();
     match characters.next() {
         Some(first) => format!("{indent}{}{}", first.to_uppercase(), characters.as_str()),

@@ -191,12 +191,11 @@ impl<'s> Answers<'s> {
             return self.pipelines(request);
         }
         let whole = self.whole_layers(request)?;
-        let question = whole.question(request)?;
-        let cuts: Vec<usize> = question.request.given.iter().flat_map(Plan::cuts).collect();
+        let given = &whole.question(request)?.request.given;
+        let cuts: Vec<usize> = given.iter().flat_map(Plan::cuts).collect();
         let mut groups = self.pipelines(request)?;
-        let mut repeats = whole.layers.placement.repeats.iter();
-        let cut = repeats.find(|repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut)));
-        let Some(Repeat { runs, .. }) = cut else {
+        let is_cut = |repeat: &&Repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut));
+        let Some(Repeat { runs, .. }) = whole.layers.placement.repeats.iter().find(is_cut) else {
             return Ok(groups);
         };
         let is_training = self.analysis.model.backward_start.is_some();
@@ -228,8 +227,11 @@ impl<'s> Answers<'s> {
         }
         let level = answer.level;
         let positions = &level.layers.placement.positions;
-        let cuts = answer.best.solution.plan.cuts();
-        let starts: Vec<_> = cuts.map(|cut| positions.name(cut).to_string()).collect();
+        let plan = &answer.best.solution.plan;
+        let starts: Vec<_> = plan
+            .cuts()
+            .map(|cut| positions.name(cut).to_string())
+            .collect();
         let all = level
             .in_each_profile
             .iter()
@@ -239,8 +241,9 @@ impl<'s> Answers<'s> {
             return Ok(answer);
         };
         let index = self.index_of(all, level.samples, request)?;
-        let whole = self.levels[index].best(request, pipelines)?;
-        Ok(whole.unwrap_or(answer))
+        Ok(self.levels[index]
+            .best(request, pipelines)?
+            .unwrap_or(answer))
     }
 
     /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
@@ -313,8 +316,8 @@ impl<'s> Answers<'s> {
                 .map(|analysis| analysis.layers(request).map(Some))
                 .collect();
         }
-        let whole = self.whole_layers_of(samples, request)?;
-        let finer = whole
+        let finer = self
+            .whole_layers_of(samples, request)?
             .in_each_profile
             .iter()
             .map(|layers| layers.finer_layers(request, number))
@@ -371,9 +374,8 @@ impl<'s> Answers<'s> {
         let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
         for layers in all {
             let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
-            let (memory, placement) = (layers.memory()?, &layers.placement);
-            let cycles = layers.model().layer_cycles(placement);
-            tables.push(ProfileTables::new(memory, cycles, step));
+            let cycles = layers.model().layer_cycles(&layers.placement);
+            tables.push(ProfileTables::new(layers.memory()?, cycles, step));
             in_each_profile.push(layers);
         }
         self.levels.push(Box::new(Level {
@@ -416,7 +418,11 @@ impl<'s> Level<'s> {
             Some(plan) => self.space.given(&question, plan, pipelines)?,
             None => self.space.best(&question, pipelines)?,
         };
-        Ok(best.map(|best| self.answer(question, best)))
+        Ok(best.map(|best| Answer {
+            level: self,
+            question,
+            best,
+        }))
     }
 
     /// Returns the split of the layers of this layering that has the lowest peak memory in any of
@@ -430,15 +436,11 @@ impl<'s> Level<'s> {
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
         let best = self.space.lowest(&question, pipelines, below)?;
-        Ok(best.map(|best| self.answer(question, best)))
-    }
-
-    fn answer(&self, question: Arc<Question>, best: Candidate) -> Answer<'_, 's> {
-        Answer {
+        Ok(best.map(|best| Answer {
             level: self,
             question,
             best,
-        }
+        }))
     }
 }
 

@@ -81,8 +81,9 @@ impl Changed {
         let mut changed = self
             .without_given()
             .set("--layers-per-ipu", join(&counts, ","));
-        let counts = counts.into_iter().map(Some).collect();
-        changed.request.judged = Some(JudgedSplit::LayersPerIpu(counts));
+        changed.request.judged = Some(JudgedSplit::LayersPerIpu(
+            counts.into_iter().map(Some).collect(),
+        ));
         changed.with_pipeline(pipeline)
     }
 

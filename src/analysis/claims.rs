@@ -380,9 +380,8 @@ impl<'s> Answers<'s> {
         for &pipeline in &pipelines {
             rows.extend(self.rows(request, pipeline, &ipus)?);
         }
-        let first = answer.claim(Vec::new())?;
         Ok(Front {
-            rows: selected(first, rows),
+            rows: selected(answer.claim(Vec::new())?, rows),
             ipus,
             pipelines,
         })
@@ -499,8 +498,9 @@ fn differs(one: &Candidate, other: &Candidate) -> bool {
         let samples = u128::from(step.micro_batches) * row.samples as u128;
         Some(step.cycles / samples.max(1))
     };
-    let times = rate(one).zip(rate(other));
     one.all_ipus() != other.all_ipus()
-        || times.is_some_and(|(one, other)| apart(one, other))
+        || rate(one)
+            .zip(rate(other))
+            .is_some_and(|(one, other)| apart(one, other))
         || apart(one.peak_bytes().into(), other.peak_bytes().into())
 }

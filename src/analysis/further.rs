@@ -25,8 +25,9 @@ pub struct FurtherProfile {
 /// the file and the first difference.
 pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let mut all = 0..mine.len().max(theirs.len());
-        let Some(index) = all.find(|&index| mine.get(index) != theirs.get(index)) else {
+        let Some(index) =
+            (0..mine.len().max(theirs.len())).find(|&index| mine.get(index) != theirs.get(index))
+        else {
             continue;
         };
         let shown = |own: &[String]| {

@@ -46,11 +46,9 @@ impl JudgedSplit {
         let inner = plain
             .strip_prefix(['[', '('])
             .and_then(|inner| inner.strip_suffix([']', ')']));
-        let names = layer_names(inner.unwrap_or(plain))?
-            .into_iter()
-            .map(|name| name.trim_matches(['"', '\'']).to_owned())
-            .collect();
-        Ok(Self::FirstLayers(names))
+        let names = layer_names(inner.unwrap_or(plain))?.into_iter();
+        let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
+        Ok(Self::FirstLayers(unquoted.collect()))
     }
 
     /// Reads the value of `--layers-per-ipu`: a list of the number of layers on each IPU, such as

@@ -77,7 +77,7 @@ impl Analysis {
                 Rules::Classic => Placement::classic(&self.model, layering),
                 Rules::Full => Placement::full(&self.model, layering, &request.placement),
             };
-            placement.with_context(|| self.displayed())
+            placement.context(self.displayed())
         };
         let mut placement = place(&layering)?;
         let tied: Vec<&str> = placement
@@ -223,8 +223,12 @@ impl Analysis {
         if is_switched {
             base = by_modules(&self.model);
         }
-        let layering = base.with_named(&self.model, names);
-        self.finer(layering, request, is_switched, false)
+        self.finer(
+            base.with_named(&self.model, names),
+            request,
+            is_switched,
+            false,
+        )
     }
 
     fn finer(

@@ -33,7 +33,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         options
             .layers
             .take_saved(&analysis.model.layer_regexes)
-            .with_context(|| displayed(profile))?;
+            .context(displayed(profile))?;
         analysis
     } else {
         let debug = debug_path(options)?;
@@ -124,7 +124,7 @@ pub fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(found) = places.find(|place| place.is_file()) {
         return Ok(found);
     }
-    Outline::read(profile).with_context(|| displayed(profile))?;
+    Outline::read(profile).context(displayed(profile))?;
     anyhow::bail!(
         "there is no debug.cbor beside {} or one folder above; give its path as the second argument",
         displayed(profile)

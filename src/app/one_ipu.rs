@@ -45,8 +45,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     }
     let is_answered = bytes <= limit && run.request.ipus.is_none() && !run.options.wants_report();
     if is_answered {
-        let files = analysis.provenance.files.displayed();
-        messages.warn_of_files(&doubts(&found, files, true));
+        messages.warn_of_files(&doubts(&found, analysis.provenance.files.displayed(), true));
     }
     let work = match model.backward_start {
         Some(_) => "training",
