@@ -18,16 +18,17 @@ mod split;
 
 pub(crate) use answer::Answers;
 pub use compilation::{Compilation, CompilationOptions};
-pub use further::{FurtherProfile, Setting};
+pub use further::FurtherProfile;
 pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
+pub(crate) use request::first_true;
 pub(crate) use split::SearchedLayers;
 
-pub(crate) use crate::message::{FileWarnings, displayed};
-use crate::{debug_info::DebugInfo, message::about};
 use crate::{
+    debug_info::DebugInfo,
+    message::{FileWarnings, about, displayed},
     model::{Model, ProfileLookup},
     profile::Profile,
     progress::Progress,
@@ -94,20 +95,23 @@ impl Analysis {
         progress: &Progress,
     ) -> Result<Self> {
         let (read, debug_info) = rayon::join(
-            || Profile::read_with(profile, progress).with_context(|| displayed(profile)),
-            || DebugInfo::read_with(debug, progress).with_context(|| displayed(debug)),
+            || Profile::read_with(profile, progress).context(displayed(profile)),
+            || DebugInfo::read_with(debug, progress).context(displayed(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
-        let lacking = check_debug(&read.programs, Some(&read), &debug_info)
-            .with_context(|| displayed(debug))?;
+        let lacking =
+            check_debug(&read.programs, Some(&read), &debug_info).context(displayed(debug))?;
         let of_debug = debug_info.warning().cloned();
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", 0);
-        let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)
-            .with_context(|| displayed(profile))?;
+        let (mut model, lookup) =
+            Model::build(read, debug_info, options.memory_peak).context(displayed(profile))?;
         model.contradictions.extend(lacking);
-        let files = Files::of(profile, Some(debug));
-        let mut analysis = Self::new(model, files, options.allow_incomplete)?;
+        let mut analysis = Self::new(
+            model,
+            Files::of(profile, Some(debug)),
+            options.allow_incomplete,
+        )?;
         analysis.warnings.splice(0..0, about(debug, &of_debug));
         // Store the warnings about `debug.cbor` in the model, so that a saved model keeps them.
         analysis.model.warnings.splice(0..0, of_debug);
@@ -123,7 +127,7 @@ impl Analysis {
     /// the model's profile are missing or contradict each other so badly that there is no bound on
     /// the bytes that may be wrong. The error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
-        let model = saved::load(file).with_context(|| displayed(file))?;
+        let model = saved::load(file).context(displayed(file))?;
         let files = Files {
             saved_model: true,
             ..Files::of(file, None)
@@ -151,7 +155,7 @@ impl Analysis {
     /// # Errors
     /// If the file cannot be written; the error names the file.
     pub fn save(&self, file: &Path) -> Result<()> {
-        saved::save(&self.model, file).with_context(|| displayed(file))
+        saved::save(&self.model, file).context(displayed(file))
     }
 
     /// Returns the path of the profile or of the saved model, escaped for display in a message.

@@ -124,18 +124,11 @@ impl Deref for Warning {
     }
 }
 
-/// An error about an option value that cannot be understood.
+/// An error about an option value that cannot be understood. The field is the message, which must
+/// end with what the user can do and be listed in docs/messages.md.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct BadValue(String);
-
-impl BadValue {
-    /// Makes an error with the message `text`, which must end with what the user can do and be
-    /// listed in docs/messages.md.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
+pub struct BadValue(pub(crate) String);
 
 /// An error of wrong usage: the options contradict each other, the model or the files. The command
 /// exits with code 2.

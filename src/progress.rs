@@ -70,8 +70,7 @@ impl Progress {
     /// bytes or rows; 0 if unknown.
     pub fn begin(&self, what: &'static str, total: u64) -> Task {
         let template = if total > 0 { BAR } else { SPINNER };
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template(template).expect("a template without mistakes");
         let bar = self.bars.add(ProgressBar::new(total));
         bar.set_style(style.progress_chars("=> ").tick_chars("-\\|/ "));
         bar.set_prefix(what);

@@ -27,8 +27,9 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
 /// Returns how the command line names the value of an option, such as `peak` for `--objective
 /// peak`.
 pub fn option_name(value: &impl ValueEnum) -> String {
-    let value = value.to_possible_value();
-    value.map_or(String::new(), |value| value.get_name().to_owned())
+    value
+        .to_possible_value()
+        .map_or(String::new(), |value| value.get_name().to_owned())
 }
 
 /// Lists names in a sentence: `a`, `a and b`, `a, b and c`. If there are more than 8 names, only
@@ -60,8 +61,7 @@ pub fn joined(names: &[String], last: &str) -> String {
 
 /// Returns the text with its first letter, after any indent, in upper case.
 pub fn capital(text: &str) -> String {
-    let start = text.len() - text.trim_start().len();
-    let (indent, words) = text.split_at(start);
+    let (indent, words) = text.split_at(text.len() - text.trim_start().len());
     let mut characters = words.chars();
     match characters.next() {
         Some(first) => format!("{indent}{}{}", first.to_uppercase(), characters.as_str()),

@@ -40,16 +40,6 @@ pub(crate) struct Answers<'s> {
     pub progress: Progress,
 }
 
-/// A profile of the model, with its micro-batch size, for which the search finds a best split of
-/// its own.
-#[derive(Clone, Copy)]
-pub struct SizedProfile<'s> {
-    pub analysis: &'s Analysis,
-    /// Number of samples in a micro-batch. `None` for the main profile (the first that the user
-    /// names), whose micro-batch size is an option of the request.
-    pub samples: Option<u64>,
-}
-
 /// Key by which a layering (an assignment of operations to layers) is cached: the options that it
 /// depends on, its index from the coarsest layering (0) to the finest, and the micro-batch size of
 /// its profile.
@@ -71,6 +61,8 @@ pub(crate) struct Level<'s> {
     /// proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
+    /// Number of samples in a micro-batch of the profile. `None` for the main profile (the first
+    /// that the user names), whose micro-batch size is an option of the request.
     pub samples: Option<u64>,
 }
 
@@ -99,49 +91,56 @@ impl<'s> Answers<'s> {
     }
 
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(self.main_profile(), request)
+        self.whole_layers_of(None, request)
     }
 
-    pub fn whole_layers_of(
-        &self,
-        profile: SizedProfile<'s>,
-        request: &Request,
-    ) -> Result<&Level<'s>> {
-        let whole = self.nth_level(profile, request, 0)?;
+    /// Returns the layering into whole layers in the profile whose micro-batches have `samples`
+    /// samples, as [`Level::samples`] names it.
+    pub fn whole_layers_of(&self, samples: Option<u64>, request: &Request) -> Result<&Level<'s>> {
+        let whole = self.nth_level(samples, request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
-    fn main_profile(&self) -> SizedProfile<'s> {
-        SizedProfile {
-            analysis: self.analysis,
-            samples: None,
-        }
-    }
-
-    /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile (the
-    /// first that the user names) first.
-    pub fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
-        let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.further.iter().filter_map(|other| {
-            Some(SizedProfile {
-                analysis: &other.analysis,
-                samples: Some(other.samples()?),
-            })
-        });
-        [self.main_profile()]
-            .into_iter()
-            .chain(sizes)
-            .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
+    /// Iterates over the micro-batch sizes in which the model was recorded, as [`Level::samples`]
+    /// names them: first `None`, the size of the main profile.
+    pub fn sizes(&self) -> impl Iterator<Item = Option<u64>> {
+        let further = self.further.iter().map(|own| own.samples);
+        [None].into_iter().chain(further.filter(Option::is_some))
     }
 
     /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
     /// best split that fits or, if no split fits, the split with the lowest peak memory. Returns
     /// `None` if no split obeys constraints such as `--pin`.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        match self.fitting(request)? {
-            None if request.judged.is_none() => self.lowest(request),
-            answer => Ok(answer),
+        self.best_of_sizes(|samples| self.answer_of(samples, request))
+    }
+
+    fn best_of_sizes<'l>(
+        &'l self,
+        answer_of: impl Fn(Option<u64>) -> Result<Option<Answer<'l, 's>>>,
+    ) -> Result<Option<Answer<'l, 's>>> {
+        let found = self.sizes().map(answer_of).collect::<Result<Vec<_>>>()?;
+        Ok(found.into_iter().flatten().min_by(Answer::compare))
+    }
+
+    /// Returns the answer to `request` in the profile whose micro-batches have `samples` samples,
+    /// as [`Level::samples`] names it.
+    pub fn answer_of(
+        &self,
+        samples: Option<u64>,
+        request: &Request,
+    ) -> Result<Option<Answer<'_, 's>>> {
+        let found = self.fitting_of(samples, request, &self.pipelines_to_try(request)?)?;
+        if found.is_some() || request.judged.is_some() {
+            return Ok(found);
         }
+        let pipelines = self.pipelines(request)?.concat();
+        let mut lowest: Option<Answer<'_, 's>> = None;
+        for level in self.levels(samples, request) {
+            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
+            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
+        }
+        Ok(lowest)
     }
 
     /// Returns the best split for `request`, or `None` if no split fits. If the user gave a split,
@@ -150,7 +149,7 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
-    /// Returns the best split for `request` over all profiles, or `None` if no split fits. Each
+    /// Returns the best split for `request` over all micro-batch sizes, or `None` if no split fits. Each
     /// group in `groups` has pipelines to try (schedule, recomputation, place of optimizer state);
     /// the groups are tried in order, until a split fits. If the user gave a split and it fits in
     /// no pipeline, returns it in the pipeline in which its peak memory is lowest.
@@ -159,22 +158,18 @@ impl<'s> Answers<'s> {
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        let found = self
-            .profiles(request)
-            .map(|profile| self.fitting_of(profile, request, groups))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(found.into_iter().flatten().min_by(Answer::compare))
+        self.best_of_sizes(|samples| self.fitting_of(samples, request, groups))
     }
 
     fn fitting_of(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
-            for level in self.levels_of(profile, request) {
+            for level in self.levels(samples, request) {
                 let Some(answer) = level?.best(request, pipelines)? else {
                     continue;
                 };
@@ -183,18 +178,6 @@ impl<'s> Answers<'s> {
                 }
                 lowest = lowest.into_iter().chain([answer]).min_by(Answer::compare);
             }
-        }
-        Ok(lowest)
-    }
-
-    /// Returns the split with the lowest peak memory over all profiles, layerings and pipelines
-    /// that `request` allows, whether it fits or not; `None` if no split obeys the constraints.
-    fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let pipelines = self.pipelines(request)?.concat();
-        let mut lowest: Option<Answer<'_, 's>> = None;
-        for level in self.levels(request) {
-            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
         }
         Ok(lowest)
     }
@@ -208,12 +191,11 @@ impl<'s> Answers<'s> {
             return self.pipelines(request);
         }
         let whole = self.whole_layers(request)?;
-        let question = whole.question(request)?;
-        let cuts: Vec<usize> = question.request.given.iter().flat_map(Plan::cuts).collect();
+        let given = &whole.question(request)?.request.given;
+        let cuts: Vec<usize> = given.iter().flat_map(Plan::cuts).collect();
         let mut groups = self.pipelines(request)?;
-        let mut repeats = whole.layers.placement.repeats.iter();
-        let cut = repeats.find(|repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut)));
-        let Some(Repeat { runs, .. }) = cut else {
+        let is_cut = |repeat: &&Repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut));
+        let Some(Repeat { runs, .. }) = whole.layers.placement.repeats.iter().find(is_cut) else {
             return Ok(groups);
         };
         let is_training = self.analysis.model.backward_start.is_some();
@@ -245,8 +227,11 @@ impl<'s> Answers<'s> {
         }
         let level = answer.level;
         let positions = &level.layers.placement.positions;
-        let cuts = answer.best.solution.plan.cuts();
-        let starts: Vec<_> = cuts.map(|cut| positions.name(cut).to_string()).collect();
+        let plan = &answer.best.solution.plan;
+        let starts: Vec<_> = plan
+            .cuts()
+            .map(|cut| positions.name(cut).to_string())
+            .collect();
         let all = level
             .in_each_profile
             .iter()
@@ -256,8 +241,9 @@ impl<'s> Answers<'s> {
             return Ok(answer);
         };
         let index = self.index_of(all, level.samples, request)?;
-        let whole = self.levels[index].best(request, pipelines)?;
-        Ok(whole.unwrap_or(answer))
+        Ok(self.levels[index]
+            .best(request, pipelines)?
+            .unwrap_or(answer))
     }
 
     /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
@@ -270,24 +256,20 @@ impl<'s> Answers<'s> {
         self.whole_layers(request)?.pipelines(request)
     }
 
-    /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
-    /// each profile, first whole layers, then the finer modules inside them.
-    pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        self.profiles(request)
-            .flat_map(move |profile| self.levels_of(profile, request))
-    }
-
-    fn levels_of<'l>(
+    /// Iterates over the layerings (assignments of operations to layers) that `request` allows in
+    /// the profile whose micro-batches have `samples` samples: first whole layers, then the finer
+    /// modules inside them.
+    pub fn levels<'l>(
         &'l self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
     ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
+        (0..).map_while(move |number| self.nth_level(samples, request, number).transpose())
     }
 
     fn nth_level(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
@@ -295,21 +277,17 @@ impl<'s> Answers<'s> {
             return Ok(None);
         }
         let choice = Choice {
-            named: request
-                .named_layers()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            named: request.named_layers(),
             placement: request.placement.clone(),
             number,
-            samples: profile.samples,
+            samples,
         };
         let index = match self.known.iter().find(|known| known.0 == choice) {
             Some(&(_, index)) => index,
             None => {
                 let index = self
-                    .nth_layers(profile, request, number)?
-                    .map(|layers| self.index_of(layers, profile.samples, request))
+                    .nth_layers(samples, request, number)?
+                    .map(|layers| self.index_of(layers, samples, request))
                     .transpose()?;
                 self.known.push(Box::new((choice, index)));
                 index
@@ -318,26 +296,28 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Divides the model into layers, in `profile` and in each profile with another available
-    /// memory proportion. Returns the layers in each of these profiles. The layers are whole if
-    /// `number` is 0, and finer if it is higher. Returns `None` if the layers cannot be divided so
-    /// finely.
+    /// Divides the model into layers in each profile with the micro-batch size `samples`: the main
+    /// profile and those with another available memory proportion if `samples` is `None`,
+    /// otherwise the only profile of this size. Returns the layers in each of these profiles. The
+    /// layers are whole if `number` is 0, and finer if it is higher. Returns `None` if the layers
+    /// cannot be divided so finely.
     fn nth_layers(
         &self,
-        profile: SizedProfile<'s>,
+        samples: Option<u64>,
         request: &Request,
         number: usize,
     ) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
-            let others = self.further.iter().filter(|own| own.samples().is_none());
-            return [profile.analysis]
+            let main = samples.is_none().then_some(self.analysis);
+            let further = self.further.iter().filter(|own| own.samples == samples);
+            return main
                 .into_iter()
-                .chain(others.map(|other| &other.analysis))
+                .chain(further.map(|own| &own.analysis))
                 .map(|analysis| analysis.layers(request).map(Some))
                 .collect();
         }
-        let whole = self.whole_layers_of(profile, request)?;
-        let finer = whole
+        let finer = self
+            .whole_layers_of(samples, request)?
             .in_each_profile
             .iter()
             .map(|layers| layers.finer_layers(request, number))
@@ -394,9 +374,8 @@ impl<'s> Answers<'s> {
         let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
         for layers in all {
             let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
-            let (memory, placement) = (layers.memory()?, &layers.placement);
-            let cycles = layers.model().layer_cycles(placement);
-            tables.push(ProfileTables::new(memory, cycles, step));
+            let cycles = layers.model().layer_cycles(&layers.placement);
+            tables.push(ProfileTables::new(layers.memory()?, cycles, step));
             in_each_profile.push(layers);
         }
         self.levels.push(Box::new(Level {
@@ -439,7 +418,11 @@ impl<'s> Level<'s> {
             Some(plan) => self.space.given(&question, plan, pipelines)?,
             None => self.space.best(&question, pipelines)?,
         };
-        Ok(best.map(|best| self.answer(question, best)))
+        Ok(best.map(|best| Answer {
+            level: self,
+            question,
+            best,
+        }))
     }
 
     /// Returns the split of the layers of this layering that has the lowest peak memory in any of
@@ -453,15 +436,11 @@ impl<'s> Level<'s> {
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
         let best = self.space.lowest(&question, pipelines, below)?;
-        Ok(best.map(|best| self.answer(question, best)))
-    }
-
-    fn answer(&self, question: Arc<Question>, best: Candidate) -> Answer<'_, 's> {
-        Answer {
+        Ok(best.map(|best| Answer {
             level: self,
             question,
             best,
-        }
+        }))
     }
 }
 
@@ -492,14 +471,14 @@ impl<'s> Answer<'_, 's> {
     /// then the objective decides. Among splits that do not fit, the lower peak memory comes first.
     /// The two splits may be for different profiles, layerings or pipelines.
     fn compare(&self, other: &Self) -> Ordering {
-        match (self.best.fits, other.best.fits) {
-            (true, true) => {}
-            (false, false) => return self.best.peak_bytes().cmp(&other.best.peak_bytes()),
-            (mine, theirs) => return theirs.cmp(&mine),
-        }
-        self.best
-            .lacks_time
-            .cmp(&other.best.lacks_time)
-            .then_with(|| self.question.compare(&self.best, &other.best))
+        let (mine, theirs) = (&self.best, &other.best);
+        theirs.fits.cmp(&mine.fits).then_with(|| {
+            if mine.fits {
+                let by_unknown_time = mine.lacks_time.cmp(&theirs.lacks_time);
+                by_unknown_time.then(self.question.compare(mine, theirs))
+            } else {
+                mine.by_peak(theirs)
+            }
+        })
     }
 }

@@ -4,7 +4,6 @@
 use super::{Request, judged::JudgedSplit};
 use crate::{
     memory::{Pipeline, Recompute, Schedule, StatePlace},
-    model::Untied,
     search::{IpuCount, Word},
     wording::join,
 };
@@ -82,8 +81,9 @@ impl Changed {
         let mut changed = self
             .without_given()
             .set("--layers-per-ipu", join(&counts, ","));
-        let counts = counts.into_iter().map(Some).collect();
-        changed.request.judged = Some(JudgedSplit::LayersPerIpu(counts));
+        changed.request.judged = Some(JudgedSplit::LayersPerIpu(
+            counts.into_iter().map(Some).collect(),
+        ));
         changed.with_pipeline(pipeline)
     }
 
@@ -118,11 +118,7 @@ impl Changed {
     pub fn with_untied(mut self, weights: impl Iterator<Item = String>) -> Self {
         for weight in weights {
             self.change.push(Word::Add("--untie", weight.clone()));
-            match &mut self.request.placement.untie {
-                Untied::Weights(names) => names.push(weight),
-                untie @ Untied::Nothing => *untie = Untied::Weights(vec![weight]),
-                Untied::All => {}
-            }
+            self.request.placement.untie.push(weight);
         }
         self
     }

@@ -12,7 +12,7 @@ use crate::{
     memory::{Pipeline, Recompute, StatePlace},
     message::UsageError,
     model::Placement,
-    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word},
+    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize},
     solve::Goal,
 };
 use anyhow::Result;
@@ -74,11 +74,17 @@ impl<'s> Answers<'s> {
     }
 
     fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        claimed(self.answer(&changed.request)?, changed.change)
+        let answer = self.answer(&changed.request)?;
+        answer
+            .map(|answer| answer.claim(changed.change))
+            .transpose()
     }
 
     fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
-        claimed(self.fitting(&changed.request)?, changed.change)
+        let answer = self.fitting(&changed.request)?;
+        answer
+            .map(|answer| answer.claim(changed.change))
+            .transpose()
     }
 
     /// Returns the best split on the smallest number of IPUs on which the layers of `answer` fit.
@@ -100,11 +106,11 @@ impl<'s> Answers<'s> {
             (own.state, own.replicas) == (best.pipeline.state, best.pipeline.replicas)
         });
         let space = &answer.level.space;
-        let fewest = space.fewest_stages(&answer.question, &like, stages)?;
-        let fewer = fewest
+        let Some(ipus) = space
+            .fewest_stages(&answer.question, &like, stages)?
             .map(|fewest| self.supported(fewest))
-            .filter(|&ipus| ipus < self.supported(stages));
-        let Some(ipus) = fewer else {
+            .filter(|&ipus| ipus < self.supported(stages))
+        else {
             return Ok(None);
         };
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
@@ -126,7 +132,7 @@ impl<'s> Answers<'s> {
         let replicas_in = |pipeline: &Pipeline| most.options.replicas_in(*pipeline);
         pipelines.sort_by_key(replicas_in);
         let mut fewest = MOST_IPUS + 1;
-        for level in self.levels(&most) {
+        for level in self.sizes().flat_map(|samples| self.levels(samples, &most)) {
             let level = level?;
             let question = level.question(&most)?;
             for alike in pipelines.chunk_by(|one, other| replicas_in(one) == replicas_in(other)) {
@@ -195,7 +201,7 @@ impl<'s> Answers<'s> {
             .iter()
             .filter(|&&other| is_news(is_open(other)))
             .map(|&other| request.changed().with_schedule(other));
-        let has_state = self.whole_layers(request)?.space.has_state();
+        let has_state = self.whole_layers(request)?.space.has_state;
         let states = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded]
             .into_iter()
             .filter(|&other| has_state && other != now.state && is_news(asked.state.is_none()))
@@ -311,20 +317,17 @@ impl<'s> Answers<'s> {
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
-        if self.profiles(request).nth(1).is_none() {
-            return Ok(Vec::new());
-        }
-        let own = request.options.step.micro_batch.unwrap_or(1);
         let mut sizes = Vec::new();
-        for profile in self.profiles(request) {
-            let only = Request {
-                only_size: profile.samples.or(Some(own)),
-                ..request.clone()
-            };
-            sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
-                profile: profile.analysis.displayed(),
-                claim,
-            }));
+        if self.sizes().count() == 1 {
+            return Ok(sizes);
+        }
+        for samples in self.sizes() {
+            if let Some(answer) = self.answer_of(samples, request)? {
+                sizes.push(OfSize {
+                    profile: answer.level.layers.analysis.displayed(),
+                    claim: answer.claim(Vec::new())?,
+                });
+            }
         }
         sizes.sort_by_key(|size| size.claim.best.samples);
         Ok(sizes)
@@ -377,9 +380,8 @@ impl<'s> Answers<'s> {
         for &pipeline in &pipelines {
             rows.extend(self.rows(request, pipeline, &ipus)?);
         }
-        let first = answer.claim(Vec::new())?;
         Ok(Front {
-            rows: selected(first, rows),
+            rows: selected(answer.claim(Vec::new())?, rows),
             ipus,
             pipelines,
         })
@@ -445,10 +447,6 @@ impl<'s> Answers<'s> {
     }
 }
 
-fn claimed<'s>(answer: Option<Answer<'_, 's>>, change: Vec<Word>) -> Result<Option<Claim<'s>>> {
-    answer.map(|answer| answer.claim(change)).transpose()
-}
-
 /// Returns the names of tied weights: several layers share such a weight, so these layers must be
 /// on one IPU. Weights that the user untied are left out.
 fn tied_weights(placement: &Placement) -> Vec<String> {
@@ -471,7 +469,7 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
             .cmp(&other.lacks_time)
             .then(one.by_rate(other))
             .then(one.all_ipus().cmp(&other.all_ipus()))
-            .then(one.peak_bytes().cmp(&other.peak_bytes()))
+            .then(one.by_peak(other))
     });
     let mut selected = vec![first];
     for row in rows {
@@ -479,7 +477,7 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
             other.best.lacks_time <= row.best.lacks_time
                 && other.best.all_ipus() <= row.best.all_ipus()
                 && other.best.by_rate(&row.best).is_le()
-                && other.best.peak_bytes() <= row.best.peak_bytes()
+                && other.best.by_peak(&row.best).is_le()
         });
         let differs = selected
             .last()
@@ -500,8 +498,9 @@ fn differs(one: &Candidate, other: &Candidate) -> bool {
         let samples = u128::from(step.micro_batches) * row.samples as u128;
         Some(step.cycles / samples.max(1))
     };
-    let times = rate(one).zip(rate(other));
     one.all_ipus() != other.all_ipus()
-        || times.is_some_and(|(one, other)| apart(one, other))
+        || rate(one)
+            .zip(rate(other))
+            .is_some_and(|(one, other)| apart(one, other))
         || apart(one.peak_bytes().into(), other.peak_bytes().into())
 }

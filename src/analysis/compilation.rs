@@ -69,12 +69,12 @@ impl Compilation {
     ) -> Result<Self> {
         let debug = options.debug.as_deref();
         let read_debug =
-            |debug: &Path| DebugInfo::read_with(debug, progress).with_context(|| displayed(debug));
+            |debug: &Path| DebugInfo::read_with(debug, progress).context(displayed(debug));
         let (profile, debug_info) = rayon::join(
             || CompiledProfile::read_with(path, debug.is_some(), progress),
             || debug.map(read_debug).transpose(),
         );
-        let profile = profile.with_context(|| displayed(path))?;
+        let profile = profile.context(displayed(path))?;
         let contradictions = check_compilation(&profile);
         let files = Files::of(path, None).displayed();
         check(&contradictions, files, options.allow_incomplete)?;
@@ -154,7 +154,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    check_debug(programs, None, contexts).with_context(|| displayed(debug))?;
+    check_debug(programs, None, contexts).context(displayed(debug))?;
     let layers = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
     Ok((Some(layers), about(debug, contexts.warning())))
 }

@@ -6,35 +6,15 @@ use crate::{escape::printable, message::FileError, model::TensorKind, wording::j
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// The setting of the compiler or the model that distinguishes a further profile from the main one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Setting {
-    /// The number of samples in a micro-batch. The field is this number in the further profile.
-    MicroBatch(u64),
-    /// The available memory proportion of matrix products and convolutions. The field is this
-    /// proportion in the further profile.
-    Proportion(f64),
-}
-
 /// A further profile of the model, recorded with one setting changed.
 #[derive(Debug)]
 pub struct FurtherProfile {
-    /// The setting in which this profile differs from the main profile, with its value in this
-    /// profile.
-    pub setting: Setting,
+    /// Number of samples in a micro-batch of this profile; `None` if the profile differs from the
+    /// main profile in the available memory proportion of matrix products and convolutions, and
+    /// not in this number.
+    pub samples: Option<u64>,
     /// The model read from this profile and its `debug.cbor`.
     pub analysis: Analysis,
-}
-
-impl FurtherProfile {
-    /// Returns the number of samples in a micro-batch of this profile; `None` if the profile differs
-    /// from the main profile in the available memory proportion, and not in this number.
-    pub(super) fn samples(&self) -> Option<u64> {
-        match self.setting {
-            Setting::MicroBatch(samples) => Some(samples),
-            Setting::Proportion(_) => None,
-        }
-    }
 }
 
 /// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
@@ -45,8 +25,9 @@ impl FurtherProfile {
 /// the file and the first difference.
 pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let mut all = 0..mine.len().max(theirs.len());
-        let Some(index) = all.find(|&index| mine.get(index) != theirs.get(index)) else {
+        let Some(index) =
+            (0..mine.len().max(theirs.len())).find(|&index| mine.get(index) != theirs.get(index))
+        else {
             continue;
         };
         let shown = |own: &[String]| {

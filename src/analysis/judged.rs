@@ -46,11 +46,9 @@ impl JudgedSplit {
         let inner = plain
             .strip_prefix(['[', '('])
             .and_then(|inner| inner.strip_suffix([']', ')']));
-        let names = layer_names(inner.unwrap_or(plain))?
-            .into_iter()
-            .map(|name| name.trim_matches(['"', '\'']).to_owned())
-            .collect();
-        Ok(Self::FirstLayers(names))
+        let names = layer_names(inner.unwrap_or(plain))?.into_iter();
+        let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
+        Ok(Self::FirstLayers(unquoted.collect()))
     }
 
     /// Reads the value of `--layers-per-ipu`: a list of the number of layers on each IPU, such as
@@ -63,7 +61,7 @@ impl JudgedSplit {
         let text = list.trim();
         if text.ends_with(".json") {
             let listed = listed_in(text).map_err(|error| {
-                BadValue::new(format!(
+                BadValue(format!(
                     "'{text}' has no layers_per_ipu ({error}); give a list of numbers"
                 ))
             })?;
@@ -81,7 +79,7 @@ impl JudgedSplit {
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
             .ok_or_else(|| {
-                BadValue::new(format!(
+                BadValue(format!(
                     "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
                 ))
             })
@@ -204,9 +202,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
         .expect("a regex")
         .is_match(list)
     {
-        return Err(BadValue::new(
+        return Err(BadValue(
             "a number as layer_to_call counts all modules of the model's code, which no profile has; \
-             give their names",
+             give their names"
+                .to_owned(),
         ));
     }
     let mut names = Vec::new();
@@ -220,7 +219,7 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
             (Some(_), Some(0)) if names.is_empty() => {}
             (Some(name), Some(ipu)) if ipu == names.len() + 1 => names.push(name),
             _ => {
-                return Err(BadValue::new(format!(
+                return Err(BadValue(format!(
                     "'{item}' is not the first layer of IPU {}; give a layer_to_call and an ipu_id for \
                      each IPU in order",
                     names.len() + 1

@@ -8,7 +8,6 @@ use crate::{
     message::{Warning, usage},
     model::{
         LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules,
-        Untied,
     },
     search::Solver,
     wording::{counted, displayed, join, listed},
@@ -78,7 +77,7 @@ impl Analysis {
                 Rules::Classic => Placement::classic(&self.model, layering),
                 Rules::Full => Placement::full(&self.model, layering, &request.placement),
             };
-            placement.with_context(|| self.displayed())
+            placement.context(self.displayed())
         };
         let mut placement = place(&layering)?;
         let tied: Vec<&str> = placement
@@ -127,10 +126,10 @@ fn is_best(request: &Request) -> bool {
 }
 
 /// Returns whether the model has a layer of each of `names`, apart from `In` and `Out`.
-fn has_all(layering: &Layering, names: &[&str]) -> bool {
-    names
-        .iter()
-        .all(|name| ["In", "Out"].contains(name) || layering.places_named(name).next().is_some())
+fn has_all(layering: &Layering, names: &[String]) -> bool {
+    names.iter().all(|name| {
+        ["In", "Out"].contains(&&**name) || layering.places_named(name).next().is_some()
+    })
 }
 
 impl<'a> Layers<'a> {
@@ -184,14 +183,14 @@ impl Analysis {
                  of them out",
             ));
         }
-        let Untied::Weights(named) = &request.placement.untie else {
+        if request.placement.unties_all {
             return Ok(());
-        };
+        }
         let untied = |placement: &Placement, mut names: Vec<String>| {
             names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
             names
         };
-        let (mut unknown, mut number) = (untied(placement, named.clone()), 1);
+        let (mut unknown, mut number) = (untied(placement, request.placement.untie.clone()), 1);
         while let Some(first) = unknown.first() {
             let Some(finer) = whole.finer_layers(request, number)? else {
                 let (unknown, ties) = (printable(first), &placement.ties);
@@ -219,14 +218,17 @@ impl Analysis {
         request: &Request,
         names: &[String],
     ) -> Result<Layers<'_>> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut base = find_layers(&self.model, request);
         let is_switched = base.modules().is_none();
         if is_switched {
             base = by_modules(&self.model);
         }
-        let layering = base.with_named(&self.model, &names);
-        self.finer(layering, request, is_switched, false)
+        self.finer(
+            base.with_named(&self.model, names),
+            request,
+            is_switched,
+            false,
+        )
     }
 
     fn finer(

@@ -30,7 +30,7 @@ impl LayerConstraint {
     /// # Errors
     /// If no number follows the last `=`.
     pub fn pin(text: &str) -> Result<Self, BadValue> {
-        let wrong = || BadValue::new(format!("'{text}' is not LAYER=IPU; write it like 3=0"));
+        let wrong = || BadValue(format!("'{text}' is not LAYER=IPU; write it like 3=0"));
         let (layer, ipu) = text.rsplit_once('=').ok_or_else(wrong)?;
         let ipu = ipu.trim().parse().map_err(|_| wrong())?;
         Ok(Self::Pin(layer.trim().to_owned(), ipu))
@@ -44,7 +44,7 @@ impl LayerConstraint {
     pub fn together(text: &str) -> Result<Self, BadValue> {
         match <[String; 2]>::try_from(layer_names(text)?) {
             Ok([first, last]) => Ok(Self::Together(first, last)),
-            Err(_) => Err(BadValue::new(format!(
+            Err(_) => Err(BadValue(format!(
                 "'{text}' is not LAYER,LAYER; write it like 3,5"
             ))),
         }
@@ -61,7 +61,7 @@ impl LayerConstraint {
         }
     }
 
-    pub(super) fn layers(&self) -> Vec<&str> {
+    pub(super) fn layers(&self) -> Vec<&String> {
         match self {
             Self::Together(first, last) => vec![first, last],
             Self::Pin(layer, _) | Self::CutBefore(layer) => vec![layer],
@@ -120,7 +120,7 @@ pub fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     names
         .iter()
         .map(|name| match name.trim() {
-            "" => Err(BadValue::new(format!(
+            "" => Err(BadValue(format!(
                 "'{list}' has a layer without a name; leave out the extra comma"
             ))),
             name => Ok(name.to_owned()),

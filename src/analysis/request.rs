@@ -49,9 +49,6 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
-    /// The only micro-batch size (in samples) to search, if the model was recorded with several
-    /// sizes; `None` for all sizes.
-    pub only_size: Option<u64>,
     /// How much the report contains besides the split: nothing, everything, or also data that only
     /// an HTML page shows.
     pub detail: Detail,
@@ -81,12 +78,12 @@ impl Request {
             .into_iter()
             .map(|memory| {
                 let reserve = self.options.reserve.of(memory);
-                match memory.checked_sub(reserve) {
-                    Some(limit @ 1..) => Ok(limit),
-                    _ => Err(usage(format!(
+                let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
+                limit.ok_or_else(|| {
+                    usage(format!(
                         "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
-                    ))),
-                }
+                    ))
+                })
             })
             .collect()
     }
@@ -113,12 +110,12 @@ impl Request {
         Ok(is_both)
     }
 
-    pub(crate) fn named_layers(&self) -> Vec<&str> {
+    pub(crate) fn named_layers(&self) -> Vec<String> {
         self.judged
             .iter()
             .flat_map(JudgedSplit::layers)
-            .map(String::as_str)
             .chain(self.constraints.iter().flat_map(LayerConstraint::layers))
+            .cloned()
             .collect()
     }
 
@@ -205,7 +202,7 @@ impl Request {
 
     /// Returns an error that names the first option that the greedy search of the original tool
     /// would ignore, since a result that ignores an option would mislead.
-    fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
+    fn refuse_greedy(&self, ipus: IpuCount) -> Result<()> {
         first_true(&[
             (
                 !self.constraints.is_empty(),
@@ -219,7 +216,10 @@ impl Request {
             (self.options.sweep, "--sweep"),
             (self.options.plan, "--plan"),
             (matches!(ipus, IpuCount::UpTo(_)), "--num-ipus auto"),
-            (limits > 1, "several amounts of --mem-per-tile"),
+            (
+                self.memory_per_tile.len() > 1,
+                "several amounts of --mem-per-tile",
+            ),
         ])
         .map_or(Ok(()), |what| {
             Err(usage(format!(
@@ -240,7 +240,7 @@ impl Level<'_> {
         let limits = request.limits(self.layers.model().target.bytes_per_tile)?;
         let ipus = request.all_ipus()?;
         if request.options.solver == Solver::Greedy {
-            request.refuse_greedy(ipus, limits.len())?;
+            request.refuse_greedy(ipus)?;
         }
         let mut search = SearchRequest {
             options: request.options.clone(),
@@ -301,7 +301,7 @@ impl Level<'_> {
                 && !usual.takes_turns(is_training)
         });
         let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
-        if !self.space.has_state() || !usual.is_on() {
+        if !self.space.has_state || !usual.is_on() {
             states.truncate(1);
             states[0].truncate(1);
         }
@@ -329,7 +329,8 @@ impl Level<'_> {
     }
 }
 
-fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
+/// Returns the name of the first of `conditions` that is true.
+pub(crate) fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()
         .find_map(|&(is_true, name)| is_true.then_some(name))

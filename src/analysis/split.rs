@@ -40,8 +40,7 @@ impl<'a> Layers<'a> {
     /// If the distinct sets of layers that share code or variables have more than 2^24 members in
     /// total. No real model comes near this number.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
-        MemoryModel::new(&self.analysis.model, &self.placement)
-            .with_context(|| self.analysis.displayed())
+        MemoryModel::new(&self.analysis.model, &self.placement).context(self.analysis.displayed())
     }
 }
 
@@ -72,8 +71,8 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for profile in self.profiles(request) {
-            check_same(whole.layers, self.whole_layers_of(profile, request)?.layers)?;
+        for samples in self.sizes() {
+            check_same(whole.layers, self.whole_layers_of(samples, request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
@@ -132,8 +131,8 @@ impl<'s> Answers<'s> {
         let Some(answer) = self.answer(&one)? else {
             return Ok(None);
         };
-        let shown = ShownSplit::of(&answer.costs(None)?, &answer.best)?;
-        Ok(shown.memory.into_iter().next())
+        let mut shown = ShownSplit::of(&answer.costs(None)?, &answer.best)?;
+        Ok(shown.memory.pop())
     }
 
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
@@ -146,8 +145,10 @@ impl<'s> Answers<'s> {
         );
         let profiles = vec![0; greedy.stages.len()];
         let shown = ShownSplit::new(&costs, greedy.stages.clone(), profiles)?;
-        let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
-        Ok((level, result))
+        Ok((
+            level,
+            SearchResult::alone(costs, Outcome::Greedy(greedy), shown),
+        ))
     }
 
     /// Returns the layering into the layers that `request` asks for, not divided into modules, and
@@ -161,8 +162,10 @@ impl<'s> Answers<'s> {
             stages: question.request.ipus.highest(),
         };
         let pipeline = self.pipelines(request)?[0][0];
-        let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
-        Ok((level, costs))
+        Ok((
+            level,
+            level.space.in_pipeline(&question, pipeline, Some(reach))?,
+        ))
     }
 
     fn solved(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
@@ -230,8 +233,8 @@ impl<'s> Answers<'s> {
         let pipelines = [best.pipeline];
         let mut candidates = Vec::new();
         for ipus in numbers {
-            let ipus = ipus * best.replicas;
-            let request = request.changed().without_given().with_ipus(ipus).request;
+            let changed = request.changed().without_given();
+            let request = changed.with_ipus(ipus * best.replicas).request;
             let found = match level.best(&request, &pipelines)? {
                 None => level.lowest(&request, &pipelines, None)?,
                 fitting => fitting,
@@ -263,9 +266,9 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
     } else {
         now.max(TRIED_IPUS)
     };
-    let is_tried =
-        |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
-    Ok((1..=most).filter(is_tried).collect())
+    Ok((1..=most)
+        .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1)
+        .collect())
 }
 
 #[derive(Debug)]
@@ -341,7 +344,7 @@ impl SearchedLayers<'_> {
             command,
         };
         let mut report =
-            Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
+            Report::new(inputs, lookup.as_ref()).context(layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             let memories = request.memories(bytes_per_tile);
             what_if.reserves = memories

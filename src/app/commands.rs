@@ -112,16 +112,16 @@ impl Options {
             && (is_solved || results.plan)
             && !split.fits
         {
-            let fitting = report
+            return report
                 .pipeline
                 .iter()
                 .flat_map(|pipeline| &pipeline.alternatives)
                 .chain(&refusal.on_more_ipus)
-                .filter(|other| other.fits);
-            return fitting.fold(String::new(), |text, other| {
-                let head = if text.is_empty() { "next:" } else { &text };
-                format!("{head}\n  this fits:      {}", other.command)
-            });
+                .filter(|other| other.fits)
+                .fold(String::new(), |text, other| {
+                    let head = if text.is_empty() { "next:" } else { &text };
+                    format!("{head}\n  this fits:      {}", other.command)
+                });
         }
         let is_suggested = is_solved && split.fits && self.search.solver == Solver::Ilp;
         if !is_suggested || self.export_html.is_some() {

@@ -85,7 +85,7 @@ pub fn check(options: &Options) -> Result<()> {
                 displayed(path)
             )));
         }
-        atomic::check_folder(path).with_context(|| displayed(path))?;
+        atomic::check_folder(path).context(displayed(path))?;
         used.push((option, written));
     }
     Ok(())
@@ -131,7 +131,7 @@ pub fn write(
         }
     }
     for (path, text) in files {
-        atomic::write(path, text.as_bytes()).with_context(|| displayed(path))?;
+        atomic::write(path, text.as_bytes()).context(displayed(path))?;
         messages.info(format!("the report is in {}", displayed(path)));
     }
     Ok(())

@@ -7,7 +7,8 @@ use super::{
     output::Outputs,
 };
 use crate::{
-    analysis::{Compilation, CompilationOptions, displayed},
+    analysis::{Compilation, CompilationOptions},
+    message::displayed,
     report::{FitComparison, Report},
 };
 use anyhow::{Context, Result};

@@ -3,7 +3,7 @@
 
 use super::{Messages, Options, input, options::OfProfile, profile_path};
 use crate::{
-    analysis::{FurtherProfile, Setting},
+    analysis::{FurtherProfile, first_true},
     message::{displayed, usage},
     model::Rules,
     search::Solver,
@@ -70,7 +70,7 @@ fn check_one<T: PartialEq + Display>(
 /// no such option was given.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let tables = &options.tables;
-    [
+    first_true(&[
         (options.layers.list_layers, "--list-layers"),
         (tables.operation_breakdown, "--operation-breakdown"),
         (tables.layer_breakdown, "--layer-breakdown"),
@@ -87,9 +87,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
             options.memory_model == Rules::Classic,
             "--memory-model classic",
         ),
-    ]
-    .into_iter()
-    .find_map(|(is_given, option)| is_given.then_some(option))
+    ])
 }
 
 /// Reads the profiles of the same model that `--micro-batch` and `--amp` name, each with the
@@ -100,14 +98,14 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
     let sizes = options.time.micro_batch.iter().map(|own| {
         let what = format!("micro-batches of {}", own.value);
-        (&own.profile, Setting::MicroBatch(own.value), what)
+        (&own.profile, Some(own.value), what)
     });
     let proportions = options.pipeline.amp.iter().map(|own| {
         let what = format!("available memory proportion {}", own.value);
-        (&own.profile, Setting::Proportion(own.value), what)
+        (&own.profile, None, what)
     });
     let mut further = Vec::new();
-    for (profile, setting, what) in sizes.chain(proportions) {
+    for (profile, samples, what) in sizes.chain(proportions) {
         let Some(path) = profile else { continue };
         let mut own = options.clone();
         own.profile.clone_from(path);
@@ -116,7 +114,7 @@ pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>
         profile_path::resolve(&mut own, messages)?;
         messages.info(format!("{what}: {}", displayed(&own.profile)));
         further.push(FurtherProfile {
-            setting,
+            samples,
             analysis: input::read(&mut own, messages)?,
         });
     }

@@ -2,10 +2,10 @@
 
 use super::{Messages, Options};
 use crate::{
-    analysis::{Analysis, FileWarnings, ReadOptions, displayed},
+    analysis::{Analysis, ReadOptions},
     atomic::first_bytes,
     limits,
-    message::{FileError, Warning, unusable, usage},
+    message::{FileError, FileWarnings, Warning, displayed, unusable, usage},
     profile::Outline,
     report::{Provenance, printable},
 };
@@ -33,7 +33,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         options
             .layers
             .take_saved(&analysis.model.layer_regexes)
-            .with_context(|| displayed(profile))?;
+            .context(displayed(profile))?;
         analysis
     } else {
         let debug = debug_path(options)?;
@@ -124,7 +124,7 @@ pub fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(found) = places.find(|place| place.is_file()) {
         return Ok(found);
     }
-    Outline::read(profile).with_context(|| displayed(profile))?;
+    Outline::read(profile).context(displayed(profile))?;
     anyhow::bail!(
         "there is no debug.cbor beside {} or one folder above; give its path as the second argument",
         displayed(profile)

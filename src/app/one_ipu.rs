@@ -45,8 +45,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     }
     let is_answered = bytes <= limit && run.request.ipus.is_none() && !run.options.wants_report();
     if is_answered {
-        let files = analysis.provenance.files.displayed();
-        messages.warn_of_files(&doubts(&found, files, true));
+        messages.warn_of_files(&doubts(&found, analysis.provenance.files.displayed(), true));
     }
     let work = match model.backward_start {
         Some(_) => "training",
@@ -93,15 +92,16 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     // Index and bytes of the tile that takes the most bytes if gaps between variables count as
     // used; the first such tile.
-    let fullest = model
+    let Some((tile, with_gaps)) = model
         .recorded
         .tiles
         .iter()
         .map(|tile| tile.with_gaps.unwrap_or(tile.total))
         .enumerate()
         .rev()
-        .max_by_key(|&(_, bytes)| bytes);
-    let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
+        .max_by_key(|&(_, bytes)| bytes)
+        .filter(|&(_, bytes)| bytes > limit)
+    else {
         return;
     };
     let units = messages.look.units.for_bytes(limit);

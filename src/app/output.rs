@@ -263,8 +263,8 @@ pub fn tables(
         tables.extend(report::layer_list(model, layering, placement, memory));
     }
     if wanted.operation_breakdown {
-        let parts = memory.operation_groups();
-        tables.push(report::operations(model, layering, placement, &parts));
+        let parts = &memory.operation_groups();
+        tables.push(report::operations(model, layering, placement, parts));
     }
     if wanted.layer_breakdown {
         tables.push(report::layers(positions, &memory.single_layers()));
@@ -279,12 +279,11 @@ pub fn tables(
     }
     let names = positions.names();
     if wanted.memory_affinity {
-        let bytes = memory.affinity();
-        tables.push(Table::matrix("memory-affinity", &names, &bytes));
+        tables.push(Table::matrix("memory-affinity", &names, &memory.affinity()));
     }
     if wanted.interlayer_communication {
-        let bytes = memory.communication();
-        tables.push(Table::matrix("interlayer-communication", &names, &bytes));
+        let bytes = &memory.communication();
+        tables.push(Table::matrix("interlayer-communication", &names, bytes));
     }
     Ok(tables)
 }

@@ -38,8 +38,7 @@ pub fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
         }
         return Ok(());
     }
-    let profiles = profiles(path).with_context(|| displayed(path))?;
-    let profile = match &profiles[..] {
+    let profile = match &profiles(path).context(displayed(path))?[..] {
         [] => return Err(no_profile(path)),
         [only] => only.clone(),
         several => only_profile(several, options)?,

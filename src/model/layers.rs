@@ -210,7 +210,7 @@ impl Layering {
     /// Divides layers further until each of `names` (given by the user) stands for a layer. A name
     /// may be that of a layer, of a part of a layer, of a module or of an operation. Unknown names
     /// are ignored.
-    pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
+    pub(crate) fn with_named(self, model: &Model, names: &[String]) -> Self {
         names.iter().fold(self, |layers, name| {
             if layers.names.iter().any(|own| own == name) {
                 return layers;

@@ -46,8 +46,7 @@ pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub(crate) use placement::meets;
 pub use placement::{
     EVERYWHERE, LayerNames, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
-    Placement, PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
-    WeightTie,
+    Placement, PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, WeightTie,
 };
 pub use profile_lookup::{
     LivePlace, NamedVariable, ProfileLookup, StepProgram, TileVariable, VariablesByPosition,

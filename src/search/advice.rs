@@ -89,11 +89,11 @@ pub fn most_over(
     split: &ShownSplit,
 ) -> Option<(OverLimit, Vec<Advice>)> {
     let over = |ipu: usize| split.peaks[ipu].saturating_sub(costs.limit_of(ipu));
-    let most = (0..split.peaks.len()).rev().max_by_key(|&ipu| over(ipu))?;
+    let most = (0..split.peaks.len())
+        .rev()
+        .filter(|&ipu| over(ipu) > 0)
+        .max_by_key(|&ipu| over(ipu))?;
     let stage = PlacedStage::of_split(&split.stages).into_iter().nth(most)?;
-    if over(most) == 0 {
-        return None;
-    }
     let (memory, positions) = (&split.memory[most], stage.positions.clone());
     Some((
         OverLimit::new(costs, positions, costs.limit_of(most), memory),

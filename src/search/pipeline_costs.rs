@@ -144,7 +144,7 @@ impl<'a> PipelineCosts<'a> {
     /// constraints that shared weights or repeated layers impose.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
-            &self.question.constraints
+            &self.request().constraints
         } else {
             &self.question.side_by_side
         }
@@ -171,8 +171,7 @@ impl<'a> PipelineCosts<'a> {
     /// each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let request = self.request();
-        let own = request.limits.get(ipu).copied();
-        own.unwrap_or(request.highest_limit())
+        *request.limits.get(ipu).unwrap_or(&request.highest_limit())
     }
 
     /// Returns whether each stage is within the memory limit of its IPU. `peaks` has one entry per
@@ -241,8 +240,11 @@ impl<'a> PipelineCosts<'a> {
     /// between `stages`. Reports use these bytes to show other splits of models with more than
     /// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
-        let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
-        let cuts: BTreeSet<u32> = cuts.collect();
+        let cuts: BTreeSet<u32> = stages
+            .iter()
+            .skip(1)
+            .map(|stage| stage.start as u32)
+            .collect();
         let inner: Vec<u32> = (1..self.memory().layers() as u32).collect();
         let fits = |count| count < MAX_TRIED_STARTS;
         let starts = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits)

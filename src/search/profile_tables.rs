@@ -5,7 +5,7 @@
 //! ranges with more bytes or splits with more stages. They are first computed only on a few
 //! *critical* tiles: the fullest tiles of splits that the search has found. The bytes of a range
 //! are therefore lower bounds, until a split is checked on all tiles
-//! ([`ProfileTables::exact_peaks`]).
+//! ([`ProfileTables::take_more`]).
 
 use crate::{
     memory::{MemoryModel, Pipeline, PlacedStage, Recompute},
@@ -120,43 +120,44 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Returns the bytes on the fullest tile of each of `stages`, computed on all tiles. They are
-    /// stages of a split in `pipeline`, each with the bytes that the search assumed, a lower bound
-    /// from critical tiles (fullest tiles of splits). If a stage takes more bytes, its fullest tile
-    /// becomes critical.
+    /// Checks on all tiles whether one of `stages` takes more bytes than the search assumed. They
+    /// are stages of a split in `pipeline`, each with the assumed bytes, a lower bound from
+    /// critical tiles (fullest tiles of splits). The fullest tile of each stage that takes more
+    /// bytes becomes critical.
     ///
     /// `pipelines` is the number of pipelines that the search still compares. If it will compute
     /// their ranges on all tiles anyway ([`Tiles::Critical`]), the stages are not checked, and
-    /// [`u64::MAX`] is returned for each.
-    pub(super) fn exact_peaks(
+    /// count as taking more bytes.
+    pub(super) fn take_more(
         &self,
         (pipeline, pipelines): (Pipeline, usize),
         stages: &[(PlacedStage, u64)],
-    ) -> Result<Vec<u64>> {
+    ) -> Result<bool> {
         let index = self.index_of(pipeline)?;
         let one = &mut self.computed.borrow_mut()[index];
-        if one.tiles == ALL_TILES {
-            return Ok(stages.iter().map(|(_, assumed)| *assumed).collect());
+        if one.tiles == ALL_TILES || stages.is_empty() {
+            return Ok(false);
         }
         if self.takes_all_tiles(pipelines) {
-            return Ok(vec![u64::MAX; stages.len()]);
+            return Ok(true);
         }
-        let new = stages.iter().map(|(stage, _)| stage.clone());
-        let new: Vec<_> = new
+        let new: Vec<_> = stages
+            .iter()
+            .map(|(stage, _)| stage.clone())
             .filter(|stage| !one.fullest.contains_key(stage))
             .collect();
         let of_new = one.memory.fullest_tiles(&new);
         one.fullest.extend(new.into_iter().zip(of_new));
         let mut critical = self.critical.borrow_mut();
-        let mut peaks = Vec::new();
+        let mut is_more = false;
         for (stage, assumed) in stages {
             let (tile, bytes) = one.fullest[stage];
+            is_more |= bytes > *assumed;
             if bytes > *assumed && !critical.contains(&tile) {
                 critical.push(tile);
             }
-            peaks.push(bytes);
         }
-        Ok(peaks)
+        Ok(is_more)
     }
 
     /// Returns whether the ranges of `pipelines` pipelines should be computed on all tiles at once.
@@ -194,11 +195,13 @@ impl<'a> ProfileTables<'a> {
             .collect::<Result<Vec<_>>>()?;
         self.compute(&indices, reach, tiles, progress)?;
         let computed = self.computed.borrow();
-        let known = indices.iter().map(|&index| {
-            let Computed { memory, costs, .. } = &computed[index];
-            (Arc::clone(memory), costs.clone())
-        });
-        Ok(known.collect())
+        Ok(indices
+            .iter()
+            .map(|&index| {
+                let Computed { memory, costs, .. } = &computed[index];
+                (Arc::clone(memory), costs.clone())
+            })
+            .collect())
     }
 
     /// Makes sure that the entries of `computed` at `indices`, one per pipeline, have the bytes of
@@ -304,14 +307,16 @@ impl<'a> ProfileTables<'a> {
     /// Returns the times of stages in the pipeline to which the memory model `memory` is set;
     /// `None` if the profile has no cycles.
     fn times(&self, memory: &MemoryModel<'a>) -> Option<StageTimes> {
-        let times = StageTimes::new(
-            self.cycles.as_ref()?,
-            memory.positions(),
-            (memory.pipeline(), memory.is_training()),
-            memory.cut_bytes_by_pass(),
-            self.step,
-        );
-        Some(times.streaming(&memory.streamed_state()))
+        Some(
+            StageTimes::new(
+                self.cycles.as_ref()?,
+                memory.positions(),
+                (memory.pipeline(), memory.is_training()),
+                memory.cut_bytes_by_pass(),
+                self.step,
+            )
+            .streaming(&memory.streamed_state()),
+        )
     }
 }
 

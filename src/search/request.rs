@@ -81,31 +81,30 @@ pub struct SearchRequest {
 /// pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
-    /// The user's request, with positions in place of layer names.
+    /// The user's request, with positions in place of layer names. Its constraints include one for
+    /// each weight that several positions (In, layers, Out) share, since a weight is on one IPU.
     pub request: SearchRequest,
-    /// The constraints of the request, and one for each weight that several positions (In, layers,
-    /// Out) share, since a weight is on one IPU.
-    pub(super) constraints: Vec<Constraint>,
-    /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one for each series of consecutive positions that a micro-batch runs
-    /// through several times. Such pipelines must keep each series in one stage.
+    /// The constraints for pipelines whose stages work at the same time: all constraints of
+    /// `request`, and one for each series of consecutive positions that a micro-batch runs through
+    /// several times. Such pipelines must keep each series in one stage.
     pub(super) side_by_side: Vec<Constraint>,
 }
 
 impl Question {
     /// Adds to `request` the constraints that the model itself imposes: layers that share a weight,
     /// or that a micro-batch runs through several times, must be in one stage.
-    pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
-        let mut constraints = request.constraints.clone();
+    pub fn new(mut request: SearchRequest, placement: &Placement) -> Arc<Self> {
         if request.options.solver == Solver::Ilp {
             let positions = &placement.positions;
-            constraints.extend(placement.ties.iter().filter_map(|tie| {
-                let (first, last) = tie.binds(positions)?;
-                Some(Constraint {
-                    rule: Rule::Together { first, last },
-                    origin: Origin::Weight(weight(tie, positions)),
-                })
-            }));
+            request
+                .constraints
+                .extend(placement.ties.iter().filter_map(|tie| {
+                    let (first, last) = tie.binds(positions)?;
+                    Some(Constraint {
+                        rule: Rule::Together { first, last },
+                        origin: Origin::Weight(weight(tie, positions)),
+                    })
+                }));
         }
         let repeats = placement.repeats.iter().map(|repeat| Constraint {
             rule: Rule::Together {
@@ -115,8 +114,7 @@ impl Question {
             origin: Origin::Repeat(repeat.runs),
         });
         Arc::new(Self {
-            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
-            constraints,
+            side_by_side: request.constraints.iter().cloned().chain(repeats).collect(),
             request,
         })
     }
@@ -213,7 +211,7 @@ impl FromStr for IpuCount {
         match number.parse() {
             _ if number == "auto" => Ok(Self::AUTO),
             Ok(ipus) if (1..=Self::MAX).contains(&ipus) => Ok(Self::Exactly(ipus)),
-            _ => Err(BadValue::new(format!(
+            _ => Err(BadValue(format!(
                 "it is neither auto nor a number from 1 to {}; give one of these",
                 Self::MAX
             ))),
@@ -295,7 +293,7 @@ impl FromStr for Reserve {
 
     fn from_str(amount: &str) -> Result<Self, BadValue> {
         let wrong = || {
-            BadValue::new(format!(
+            BadValue(format!(
                 "'{amount}' is neither bytes nor per cent; write 8192 or 5%"
             ))
         };
@@ -304,7 +302,7 @@ impl FromStr for Reserve {
         };
         let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
         if !(0.0..100.0).contains(&percent) {
-            return Err(BadValue::new(format!(
+            return Err(BadValue(format!(
                 "'{amount}' is not between 0% and 100%; keep less of each tile free"
             )));
         }
@@ -315,7 +313,6 @@ impl FromStr for Reserve {
 /// Returns the tied weight `tie` with the names of the positions that share it, and the options
 /// that would allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
-    let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)
         && positions
@@ -324,7 +321,9 @@ fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     TiedWeight {
         name: tie.weight.clone(),
         bytes: tie.bytes,
-        users: users
+        users: tie
+            .places
+            .iter()
             .map(|&place| positions.name_of_place(place).to_string())
             .collect(),
         ways_out: if binds_in_and_out {

@@ -73,6 +73,11 @@ impl Candidate {
         self.solution.score.peak
     }
 
+    /// Compares the peaks of two splits; returns `Less` if the peak of `self` is lower.
+    pub fn by_peak(&self, other: &Self) -> Ordering {
+        self.peak_bytes().cmp(&other.peak_bytes())
+    }
+
     /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is
     /// faster, and `Equal` if the step time of either candidate is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
@@ -86,8 +91,7 @@ impl Candidate {
 /// Returns `limit - bytes`, the bytes that stay free on a tile, which is negative if the limit is
 /// exceeded. Saturates at the bounds of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
-    let free = i128::from(limit) - i128::from(bytes);
-    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+    (i128::from(limit) - i128::from(bytes)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// The answer to the user's request (the best split, or why none fits), with all data that reports

@@ -24,7 +24,13 @@ use crate::{
 };
 use anyhow::Result;
 use rayon::prelude::*;
-use std::{cell::OnceCell, cmp::Ordering, sync::Arc};
+use std::{
+    cmp::Ordering,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +42,8 @@ pub struct Space<'a> {
     /// tries. All profiles have the same positions, and there is at least one.
     profiles: Vec<ProfileTables<'a>>,
     progress: Progress,
-    has_state: OnceCell<bool>,
+    /// Whether the model is trained with optimizer state, which could be kept off the chip.
+    pub has_state: bool,
 }
 
 impl<'a> Space<'a> {
@@ -44,19 +51,12 @@ impl<'a> Space<'a> {
     /// least one profile, and all must have the same positions. `progress` shows how far ranges are
     /// computed.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
+        let state = profiles[0].memory.streamed_state();
         Self {
             profiles,
             progress,
-            has_state: OnceCell::new(),
+            has_state: state.iter().any(|&bytes| bytes > 0),
         }
-    }
-
-    /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
-    pub fn has_state(&self) -> bool {
-        let has_bytes = |state: Vec<u64>| state.iter().any(|&bytes| bytes > 0);
-        *self
-            .has_state
-            .get_or_init(|| has_bytes(self.memory().streamed_state()))
     }
 
     /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
@@ -133,9 +133,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first, open.len())?.is_some() => {
-                    tiles = Tiles::Critical
-                }
+                Some(first) if self.needs_more(&first, open.len())? => tiles = Tiles::Critical,
                 first => return Ok(first),
             }
         }
@@ -152,47 +150,28 @@ impl<'a> Space<'a> {
         below: Option<u64>,
     ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
-        let recorded = self.memory().recorded_fullest_tile();
-        let recorded = recorded.map_or(0, |(_, bytes)| bytes);
+        let (_, recorded) = self.memory().recorded_fullest_tile().unwrap_or_default();
         let share = recorded / question.request.ipus.highest().max(1) as u64;
-        let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
-        let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
+        let highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
         let mut reach = Reach {
             bytes: limits.bytes.max(share + share / 4).min(highest),
             ..limits
         };
         loop {
-            let found = self.in_each(question, &open, reach, tiles, |costs| {
-                Ok((costs.lowest()?, costs.has_all()))
-            })?;
-            let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
-            let lowest = found
-                .iter()
-                .filter_map(|(lowest, _)| lowest.as_ref())
-                .filter(|lowest| lowest.peak_bytes() <= highest)
-                .min_by_key(|lowest| lowest.peak_bytes());
-            let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
-            match lowest {
-                Some(lowest) if is_lowest(lowest) => {
-                    let Some(bytes) = self.more_bytes(lowest, open.len())? else {
-                        return Ok(Some(lowest.clone()));
-                    };
-                    // The split `lowest` has the lowest peak on the critical tiles (the fullest
-                    // tiles of splits found so far), but its peak on all tiles is `bytes`. So no
-                    // split with a higher peak than `bytes` can be the lowest.
-                    highest = highest.min(bytes);
-                    tiles = Tiles::Critical;
-                    let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
-                    open = open
-                        .into_iter()
-                        .zip(&found)
-                        .filter(|(_, (lowest, _))| !lowest.as_ref().is_some_and(is_over))
-                        .map(|(pipeline, _)| pipeline)
-                        .collect();
-                }
-                None if is_done => return Ok(None),
-                _ => reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest),
+            let has_all = AtomicBool::new(true);
+            let find = |costs: PipelineCosts<'a>| {
+                let is_complete = costs.has_all();
+                has_all.fetch_and(is_complete, Relaxed);
+                // A split whose peak is above `reach.bytes` may be worse than a split with a range
+                // that is not computed yet.
+                let is_lowest = |own: &Candidate| is_complete || own.peak_bytes() <= reach.bytes;
+                Ok(costs.lowest()?.filter(is_lowest))
+            };
+            let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
+            if lowest.is_some() || reach.bytes >= highest || has_all.into_inner() {
+                return Ok(lowest.filter(|lowest| lowest.peak_bytes() <= highest));
             }
+            reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest);
         }
     }
 
@@ -228,8 +207,11 @@ impl<'a> Space<'a> {
             } else {
                 Ordering::Equal
             };
-            let by_peak = one.peak_bytes().cmp(&other.peak_bytes());
-            other.fits.cmp(&one.fits).then(by_rate).then(by_peak)
+            other
+                .fits
+                .cmp(&one.fits)
+                .then(by_rate)
+                .then(one.by_peak(other))
         }))
     }
 
@@ -241,9 +223,11 @@ impl<'a> Space<'a> {
         }
         let (stages, placed) = (plan.stages().len(), PlacedStage::of_split(plan.stages()));
         let memories = costs.memory_by_profile.iter();
-        let peaks = memories.flat_map(|memory| memory.peaks(&placed));
         let reach = Reach {
-            bytes: peaks.max().unwrap_or(0),
+            bytes: memories
+                .flat_map(|memory| memory.peaks(&placed))
+                .max()
+                .unwrap_or(0),
             stages: costs.ipus.max(stages),
         };
         let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
@@ -267,12 +251,11 @@ impl<'a> Space<'a> {
 
     /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
-    /// that later searches include it, and returns the bytes on the fullest tile of the split;
-    /// otherwise returns `None`.
-    fn more_bytes(&self, found: &Candidate, pipelines: usize) -> Result<Option<u64>> {
+    /// that later searches include it.
+    fn needs_more(&self, found: &Candidate, pipelines: usize) -> Result<bool> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
-        let (mut highest, mut is_more) = (0, false);
+        let mut is_more = false;
         for (number, tables) in self.profiles.iter().enumerate() {
             let own: Vec<(PlacedStage, u64)> = placed
                 .iter()
@@ -281,13 +264,9 @@ impl<'a> Space<'a> {
                 .filter(|&(_, &profile)| profile == number)
                 .map(|((stage, &assumed), _)| (stage.clone(), assumed))
                 .collect();
-            let peaks = tables.exact_peaks((found.pipeline, pipelines), &own)?;
-            for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
-                is_more |= peak > assumed;
-                highest = highest.max(peak);
-            }
+            is_more |= tables.take_more((found.pipeline, pipelines), &own)?;
         }
-        Ok(is_more.then_some(highest))
+        Ok(is_more)
     }
 
     /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
@@ -335,7 +314,7 @@ impl<'a> Space<'a> {
                 task.add(1);
                 of(costs)
             });
-            results.extend(found.collect::<Result<Vec<R>>>()?);
+            results.append(&mut found.collect::<Result<_>>()?);
         }
         Ok(results)
     }

@@ -85,8 +85,10 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
         .filter_map(Arg::get_long)
         .max_by_key(|long| (strsim::jaro_winkler(long, &name) * 1e6) as u64);
     if let (ErrorKind::UnknownArgument, Some(long)) = (error.kind(), nearest) {
-        let suggested = ContextValue::String(format!("--{long}"));
-        error.insert(ContextKind::SuggestedArg, suggested);
+        error.insert(
+            ContextKind::SuggestedArg,
+            ContextValue::String(format!("--{long}")),
+        );
         error.insert(ContextKind::Usage, ContextValue::None);
     }
     error
@@ -96,8 +98,10 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
-    let page = options.export_html.as_deref();
-    !page.is_some_and(is_standard_output)
+    !options
+        .export_html
+        .as_deref()
+        .is_some_and(is_standard_output)
         && !words(ONE_IPU_RESULTS)
             .chain(words("fit compare export_json export_markdown"))
             .any(|id| is_given(matches, id))

@@ -5,7 +5,7 @@ use crate::{
     message::BadValue,
     model::{
         DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerRegexes, LayerSource, OutOn,
-        PlacementOptions, Rules, Untied,
+        PlacementOptions, Rules,
     },
 };
 use clap::Args;
@@ -87,11 +87,8 @@ impl LayerArgs {
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,
-            untie: match self.untie.as_slice() {
-                [] => Untied::Nothing,
-                names if names.iter().any(|name| name == "all") => Untied::All,
-                names => Untied::Weights(names.to_vec()),
-            },
+            untie: self.untie.clone(),
+            unties_all: self.untie.iter().any(|name| name == "all"),
         }
     }
 
@@ -129,7 +126,7 @@ fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
         // The regex library begins a later line with `error: `. These words are removed, since only
         // the first line of a message may begin with them.
         let error = error.to_string().replace("\nerror: ", "\n");
-        BadValue::new(format!(
+        BadValue(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \
              look-around and backreferences:\n{error}"
         ))

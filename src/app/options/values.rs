@@ -32,7 +32,7 @@ pub fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     let number = |text: &str| {
         let text = text.trim();
         text.parse::<u32>().map_err(|_| {
-            BadValue::new(format!(
+            BadValue(format!(
                 "'{text}' is not a tile; give numbers from 0 and ranges, such as 0,5-9"
             ))
         })
@@ -42,7 +42,7 @@ pub fn tiles(list: &str) -> Result<List<u32>, BadValue> {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let (from, to) = (number(from)?, number(to)?);
         if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
-            return Err(BadValue::new(format!(
+            return Err(BadValue(format!(
                 "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
             )));
         }
@@ -59,7 +59,7 @@ const MAX_MEM_PER_TILE: u64 = 1 << 40;
 pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     list.split(',').map(|text| match text.trim().parse() {
         Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
-        _ => Err(BadValue::new(format!(
+        _ => Err(BadValue(format!(
             "'{text}' is not a number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
              each IPU separated by commas"
         ))),
@@ -79,7 +79,7 @@ pub struct OfProfile<T> {
 /// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
 pub fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
     of_profile(text, |size| (1..=MAX_BATCHES).contains(size)).ok_or_else(|| {
-        BadValue::new(format!(
+        BadValue(format!(
             "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
              it like 4 or 4=FOLDER"
         ))
@@ -89,7 +89,7 @@ pub fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
 /// Parses a value of `--amp`: an available memory proportion, or VALUE=PROFILE.
 pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     of_profile(text, |value| (0.0..=1.0).contains(value)).ok_or_else(|| {
-        BadValue::new(format!(
+        BadValue(format!(
             "'{text}' is neither a proportion from 0 to 1 nor VALUE=PROFILE; write it like 0.6 or \
              0.6=FOLDER"
         ))
@@ -117,7 +117,7 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
         .map(|number: f64| (number * 1e9).round());
     match bytes {
         Ok(bytes) if (1.0..=1e15).contains(&bytes) => Ok(bytes as u64),
-        _ => Err(BadValue::new(format!(
+        _ => Err(BadValue(format!(
             "'{text}' is not a number of GB in a second above 0 and up to 1,000,000; write it like 29.5"
         ))),
     }

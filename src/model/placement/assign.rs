@@ -47,7 +47,7 @@ impl Placement {
                 place.places = of_group[operation.group as usize];
             }
         }
-        let mut ties = weights::ties(model, &bytes, &sets, &tied, &options.untie);
+        let mut ties = weights::ties(model, &bytes, &sets, &tied, options);
         let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {

@@ -39,7 +39,7 @@ pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{LayerNames, Positions, PseudoLayers};
 pub use variables::PassPlaces;
-pub use weights::{Untied, WeightTie};
+pub use weights::WeightTie;
 
 use super::Repeat;
 use clap::ValueEnum;
@@ -90,8 +90,11 @@ impl OutOn {
 pub struct PlacementOptions {
     /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
     pub out_on: OutOn,
-    /// Weights that may be on several IPUs although several places (In, layers, Out) use them.
-    pub untie: Untied,
+    /// Names of weights that may be on several IPUs although several places (In, layers, Out) use
+    /// them (`--untie`).
+    pub untie: Vec<String>,
+    /// Whether all weights may be on several IPUs, not only those in `untie`.
+    pub unties_all: bool,
 }
 
 /// Why an operation is at its places (In, layers, Out).

@@ -1,7 +1,7 @@
 //! Finds weights that several places (In, layers, Out) use. These places must be on one IPU,
 //! because no framework puts a weight on two IPUs.
 
-use super::{LayerNames, PlaceSet, PlaceSets, Positions};
+use super::{LayerNames, PlaceSet, PlaceSets, PlacementOptions, Positions};
 use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -49,21 +49,6 @@ impl WeightTie {
     }
 }
 
-/// The weights that the user unties (`--untie`). The places (In, layers, Out) that use an untied
-/// weight may be on different IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Untied {
-    /// Untie no weight, so that all layers (and In and Out) that share a weight stay on one IPU.
-    #[default]
-    Nothing,
-    /// Untie the weights with these names, so that layers (and In and Out) that share one of them
-    /// may be on different IPUs.
-    Weights(Vec<String>),
-    /// Untie all weights, so that layers (and In and Out) that share a weight may be on different
-    /// IPUs.
-    All,
-}
-
 /// Returns the weights that several places (In, layers, Out) use, the largest first. For each use
 /// set (variables that the same operations use), `bytes` has the bytes of its variables, and
 /// `of_set` has the places that use them. The caller sets the field `layers`.
@@ -72,7 +57,7 @@ pub fn ties(
     bytes: &[SetBytes],
     sets: &PlaceSets,
     of_set: &[PlaceSet],
-    untied: &Untied,
+    options: &PlacementOptions,
 ) -> Vec<WeightTie> {
     let mut weights: BTreeMap<&str, (u64, BTreeSet<u32>)> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
@@ -91,11 +76,7 @@ pub fn ties(
         weight: name.to_string(),
         bytes,
         places: places.into_iter().collect(),
-        is_untied: match untied {
-            Untied::Nothing => false,
-            Untied::Weights(names) => names.iter().any(|other| other == name),
-            Untied::All => true,
-        },
+        is_untied: options.unties_all || options.untie.iter().any(|other| other == name),
         ..WeightTie::default()
     };
     let mut ties: Vec<WeightTie> = weights.into_iter().map(tie).collect();

@@ -142,13 +142,13 @@ impl Draft<'_> {
 /// If the name is empty, or has control characters.
 pub fn module_name(name: &str) -> Result<String, BadValue> {
     if name.contains(is_obeyed) {
-        return Err(BadValue::new(
-            "a module's name has control characters; write it in one line, without them",
+        return Err(BadValue(
+            "a module's name has control characters; write it in one line, without them".to_owned(),
         ));
     }
     if name.trim().is_empty() {
-        return Err(BadValue::new(
-            "the name is empty; name the model, such as model",
+        return Err(BadValue(
+            "the name is empty; name the model, such as model".to_owned(),
         ));
     }
     Ok(name.trim().into())

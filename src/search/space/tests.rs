@@ -87,7 +87,7 @@ impl<'a> Tried<'a> {
         };
         let ipus = request.ipus.highest() / replicas as usize;
         let is_obedient = |own: &&Evaluated| {
-            let mut constraints = question.constraints.iter();
+            let mut constraints = request.constraints.iter();
             let stages = own.plan.stages();
             stages.len() <= ipus && constraints.all(|one| is_obeyed(one.rule, stages))
         };

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use crate::oracle::search::Split;
 use crate::support::models::{generate, share};
 use crate::support::{DEFAULT_REGEX, Run, Words, root, run_on, typed};
-use popliner::model::{PlacementOptions, Untied};
+use popliner::model::PlacementOptions;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ impl Tied {
 
     fn untied(&self) -> Facts {
         self.with(PlacementOptions {
-            untie: Untied::All,
+            unties_all: true,
             ..PlacementOptions::default()
         })
     }
