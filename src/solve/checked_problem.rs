@@ -17,7 +17,7 @@ use crate::{memory::RangeCosts, time::StageTimes};
 /// times as many.
 const MAX_EDGES: usize = 5_000;
 
-pub(super) struct CheckedProblem<'a> {
+pub struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
     pub problem: Problem<'a>,

@@ -44,7 +44,7 @@ impl fmt::Display for Conflict {
 
 /// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
 /// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
-pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
+pub fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<_> = constraints
         .iter()
         .filter_map(|own| Some((own.pin()?, own)))

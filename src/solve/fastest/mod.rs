@@ -32,7 +32,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
-pub(super) const MAX_TRIES: u64 = 50_000;
+pub const MAX_TRIES: u64 = 50_000;
 /// A first search for each number of stages finds a fast split soon. It adds a stage at most
 /// [`MAX_TRIES`] / [`FIRST_SEARCH`] times. Compared with that split, the second search can prove
 /// that more beginnings of splits (their first stages) are too slow.
@@ -84,11 +84,7 @@ impl TimedSplit {
 /// stages) at most `max_tries` times, after a shorter search for each number of stages
 /// ([`FIRST_SEARCH`]). [`Solution::is_shortest`] is false if the search cannot rule out a faster
 /// split. Returns `None` without cycle counts.
-pub(super) fn fastest(
-    checked: &CheckedProblem<'_>,
-    start: &Plan,
-    max_tries: u64,
-) -> Option<Solution> {
+pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Option<Solution> {
     let profiles = checked.problem.by_profile.iter();
     let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
