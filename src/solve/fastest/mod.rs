@@ -234,10 +234,10 @@ impl<'a> StageSearch<'a> {
                 return (found, Some(self.rate(beginning)));
             };
             *left = less;
-            let extended = next
-                .iter()
-                .filter_map(|next| self.extend(level, (index, beginning), next, best));
-            found.extend(extended);
+            found.extend(
+                next.iter()
+                    .filter_map(|next| self.extend(level, (index, beginning), next, best)),
+            );
         }
         (found, None)
     }
@@ -253,7 +253,7 @@ impl<'a> StageSearch<'a> {
             _ => start + 1..(layers + 1).saturating_sub(after),
         };
         let stages = self.checked.problem.stages(start, ends);
-        let next = stages.filter_map(|stage| {
+        let next = |stage: CompiledStage| {
             let peak = self.checked.peak_at(level.stage, self.stages, &stage)?;
             let rest = self.rests[after][stage.positions.end]?;
             let times = self.times[stage.profile];
@@ -273,8 +273,8 @@ impl<'a> StageSearch<'a> {
                 active,
                 update: own.update + out.update,
             })
-        });
-        next.collect()
+        };
+        stages.filter_map(next).collect()
     }
 
     /// Adds the stage `next` to `beginning` (the first stages of a split), which has the index
