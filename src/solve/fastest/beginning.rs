@@ -20,14 +20,11 @@ pub struct Beginning {
     /// operations after the last layer) may run on the first IPU. The copies between Out and the
     /// first stage then depend on the profiles of both.
     pub first: (usize, usize),
-    /// The last stage of this beginning of a split. If the beginning has no stages: an empty stage
-    /// at position 0, so that the next stage starts there.
-    pub last: CompiledStage,
-    /// Index of the beginning of a split to which the stage `last` was added, among all beginnings
-    /// with one stage fewer.
-    pub previous: usize,
+    /// The stages of this beginning of a split, from stage 0 on.
+    pub stages: Vec<CompiledStage>,
     /// Index of this beginning of a split in the list of all beginnings with the same number of
-    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0.
+    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
+    /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these stages.
     pub at_least: u128,
@@ -55,6 +52,11 @@ pub struct Beginning {
 }
 
 impl Beginning {
+    /// Returns the position where the next stage starts.
+    pub fn end(&self) -> usize {
+        self.stages.last().map_or(0, |last| last.positions.end)
+    }
+
     /// Returns whether this beginning is at least as good as `other`: whichever stages follow, a
     /// split with this beginning is no worse than one with `other`. Both beginnings must end at the
     /// same position.
@@ -76,12 +78,12 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
     some.iter().zip(others).all(|(one, other)| one <= other)
 }
 
-/// Returns the beginnings `extended`, each of which adds one stage to one of the beginnings
-/// `before`, without those for which another one is at least as good ([`Beginning::beats`]). The
-/// result is in the order of the lower bounds on the step.
-pub fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning]) -> Vec<Beginning> {
-    let place = |one: &Beginning| (one.last.positions.end, one.first);
-    extended.sort_by_cached_key(|one| (before[one.previous].rank, one.last.positions.end));
+/// Returns the beginnings `extended`, to each of which one stage was just added, without those for
+/// which another one is at least as good ([`Beginning::beats`]). The result is in the order of the
+/// lower bounds on the step.
+pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
+    let place = |one: &Beginning| (one.end(), one.first);
+    extended.sort_by_cached_key(|one| (one.rank, one.end()));
     for (rank, one) in extended.iter_mut().enumerate() {
         one.rank = rank;
     }

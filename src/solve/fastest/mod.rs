@@ -28,7 +28,7 @@ use super::{
 use crate::time::{Rate, StageTimes};
 use beginning::{Beginning, Level, NextStage, without_beaten};
 use bounds::{RestsByStages, rests};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, slice, sync::Arc};
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
@@ -172,7 +172,7 @@ impl<'a> StageSearch<'a> {
             return None;
         }
         let levels = Level::of_all(self.times[0], self.stages);
-        let (mut placed, mut given_up) = (Vec::new(), None::<Rate>);
+        let mut given_up = None::<Rate>;
         let mut beginnings = vec![Beginning::default()];
         for (stage, level) in levels.iter().enumerate() {
             let share = *left / (self.stages - stage) as u64;
@@ -183,13 +183,11 @@ impl<'a> StageSearch<'a> {
                 .into_iter()
                 .chain(least)
                 .min_by(|a, b| a.compare(*b));
-            beginnings = without_beaten(found, &beginnings);
-            let last = |one: &Beginning| (one.previous, one.last.clone());
-            placed.push(beginnings.iter().map(last).collect());
+            beginnings = without_beaten(found);
         }
-        for (index, complete) in beginnings.iter().enumerate() {
-            if self.may_beat(best, complete)
-                && let Some(found) = TimedSplit::new(self.checked, split(&placed, index))
+        for complete in beginnings {
+            if self.may_beat(best, &complete)
+                && let Some(found) = TimedSplit::new(self.checked, complete.stages)
                 && found.is_better_than(best)
             {
                 *best = found;
@@ -225,8 +223,8 @@ impl<'a> StageSearch<'a> {
     ) -> (Vec<Beginning>, Option<Rate>) {
         let mut found = Vec::new();
         let mut next = BTreeMap::new();
-        for (index, beginning) in beginnings.iter().enumerate() {
-            let start = beginning.last.positions.end;
+        for beginning in beginnings {
+            let start = beginning.end();
             let next = next
                 .entry(start)
                 .or_insert_with(|| self.next_stages(level, start, best));
@@ -236,7 +234,7 @@ impl<'a> StageSearch<'a> {
             *left = less;
             found.extend(
                 next.iter()
-                    .filter_map(|next| self.extend(level, (index, beginning), next, best)),
+                    .filter_map(|next| self.extend(level, beginning, next, best)),
             );
         }
         (found, None)
@@ -277,13 +275,12 @@ impl<'a> StageSearch<'a> {
         stages.filter_map(next).collect()
     }
 
-    /// Adds the stage `next` to `beginning` (the first stages of a split), which has the index
-    /// `index` among all beginnings with as many stages. Returns `None` if no split with the longer
-    /// beginning can be better than `best`.
+    /// Adds the stage `next` to `beginning` (the first stages of a split). Returns `None` if no
+    /// split with the longer beginning can be better than `best`.
     fn extend(
         &self,
         level: &Level,
-        (index, beginning): (usize, &Beginning),
+        beginning: &Beginning,
         next: &NextStage,
         best: &TimedSplit,
     ) -> Option<Beginning> {
@@ -303,12 +300,11 @@ impl<'a> StageSearch<'a> {
             .min();
         let sum = [closed, open, copies.unwrap_or(0), update.max(self.update)];
         let mut extended = Beginning {
-            previous: index,
+            rank: beginning.rank,
             first: match level.stage {
                 0 if self.times.len() > 1 => (next.stage.positions.end, profile),
                 _ => beginning.first,
             },
-            last: next.stage.clone(),
             at_least: sum.into_iter().fold(0, u128::saturating_add),
             closed,
             sends: self.times[profile].sends(&next.stage.positions)[1],
@@ -317,6 +313,7 @@ impl<'a> StageSearch<'a> {
             ..Beginning::default()
         };
         self.may_beat(best, &extended).then(|| {
+            extended.stages = [&beginning.stages[..], slice::from_ref(&next.stage)].concat();
             extended.sent = sent.collect();
             extended.busiest = level.busiest(&beginning.busiest, next).collect();
             extended
@@ -337,25 +334,11 @@ impl<'a> StageSearch<'a> {
         let (times, stage) = (self.times[*profile], (level.stage, positions));
         let previous = match level.stage {
             0 => self.times,
-            _ => std::slice::from_ref(&self.times[beginning.last.profile]),
+            stage => slice::from_ref(&self.times[beginning.stages[stage - 1].profile]),
         };
-        let later = self.times.iter().map(std::slice::from_ref);
+        let later = self.times.iter().map(slice::from_ref);
         later.map(move |later| times.with_copies(before, stage, [previous, later]))
     }
-}
-
-/// Returns the stages of the split with index `index` in the last entry of `placed`. Entry n of
-/// `placed` has two values for each beginning of a split with n + 1 stages: the index, in the entry
-/// before, of this beginning without its last stage, and the last stage.
-fn split(placed: &[Vec<(usize, CompiledStage)>], mut index: usize) -> Vec<CompiledStage> {
-    let last_first = placed.iter().rev().map(|beginnings| {
-        let (previous, last) = &beginnings[index];
-        index = *previous;
-        last.clone()
-    });
-    let mut stages: Vec<CompiledStage> = last_first.collect();
-    stages.reverse();
-    stages
 }
 
 #[cfg(test)]
