@@ -118,9 +118,7 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
         return memory.add_to(sums);
     }
     for (instances, size) in programs.states(set) {
-        instances.change(sums, |sum, count| {
-            sum.saturating_add(count.saturating_mul(size))
-        });
+        instances.add_times(size, sums);
     }
 }
 
