@@ -183,8 +183,9 @@ impl LiveClasses {
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            let own = self.ranges(class).iter();
-            own.map(move |&(from, to)| (class, from, to))
+            self.ranges(class)
+                .iter()
+                .map(move |own| (class, own.0, own.1))
         };
         let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
