@@ -1,6 +1,6 @@
 //! Stores one number for each tile, such as bytes of code, as runs of tiles with equal numbers.
 
-use super::encoding::{BlobError, Runs, ValueRun, Varints};
+use super::encoding::{BlobError, ValueRun, value_runs, varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{iter::once, ops::Range, sync::Arc};
@@ -30,13 +30,13 @@ impl TileBytes {
     /// Decodes a run-length blob with one value for each of `tiles` tiles. An empty blob means 0 on
     /// all tiles.
     pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
-        Self::collect(Runs::new(blob), tiles, blob.is_empty())
+        Self::collect(value_runs(blob), tiles, blob.is_empty())
     }
 
     /// Decodes a list of varints, one for each of `tiles` tiles, without the run lengths of
     /// [`TileBytes::from_rle`]. An empty blob means 0 on all tiles.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
-        let values = Varints::new(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
+        let values = varints(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())
     }
 
