@@ -99,14 +99,13 @@ pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Op
         })
         .collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
-    let (mut left, mut open) = (max_tries, Vec::new());
-    for search in searches {
+    searches.retain(|search| {
         let mut few = max_tries / FIRST_SEARCH;
-        let given_up = search.run(&mut best, &mut few);
-        open.extend(given_up.map(|_| search));
-    }
+        search.run(&mut best, &mut few).is_some()
+    });
+    let mut left = max_tries;
     let mut may_be_faster = checked.stages > MAX_STAGES;
-    for search in open {
+    for search in searches {
         let given_up = search.run(&mut best, &mut left);
         may_be_faster |= given_up.is_some_and(|least| least.compare(best.rate).is_lt());
     }
@@ -171,13 +170,12 @@ impl<'a> StageSearch<'a> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
         }
-        let levels = Level::of_all(self.times[0], self.stages);
         let mut given_up = None::<Rate>;
         let mut beginnings = vec![Beginning::default()];
-        for (stage, level) in levels.iter().enumerate() {
-            let share = *left / (self.stages - stage) as u64;
+        for level in Level::of_all(self.times[0], self.stages) {
+            let share = *left / (self.stages - level.stage) as u64;
             let mut unused = share;
-            let (found, least) = self.extended(&beginnings, level, best, &mut unused);
+            let (found, least) = self.extended(&beginnings, &level, best, &mut unused);
             *left -= share - unused;
             given_up = given_up
                 .into_iter()
