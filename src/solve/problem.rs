@@ -257,16 +257,14 @@ impl<'a> Problem<'a> {
     /// without its first or last position, which would be impossible (docs/model.md, "The memory of
     /// a stage").
     fn check_monotone(&self) -> Result<(), SolveError> {
-        let ranges = self
-            .all_ranges()
-            .flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
-        for (costs, range, peak) in ranges.filter(|(_, range, _)| range.len() > 1) {
-            for inner in [range.start..range.end - 1, range.start + 1..range.end] {
-                let least = costs.least(inner.clone());
-                if least.is_none_or(|least| least > peak) {
-                    let inner_bytes = least.map_or("are over the limit".to_owned(), |least| {
-                        format!("need {least}")
-                    });
+        for costs in self.all_ranges() {
+            for (range, peak) in costs.iter().filter(|(range, _)| range.len() > 1) {
+                for inner in [range.start..range.end - 1, range.start + 1..range.end] {
+                    let inner_bytes = match costs.least(inner.clone()) {
+                        Some(least) if least <= peak => continue,
+                        Some(least) => format!("need {least}"),
+                        None => "are over the limit".to_owned(),
+                    };
                     return Err(SolveError::Internal(format!(
                         "the layers at positions {range:?} need {peak} bytes, but those at \
                          {inner:?} inside them {inner_bytes}"

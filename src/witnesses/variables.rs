@@ -16,10 +16,9 @@ pub fn check_variables(
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
-    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
         .into_par_iter()
-        .filter(|own| label(own).lacks_contexts)
+        .filter(|&own| variables.labels[variables.label(own) as usize].lacks_contexts)
         .collect();
     let lacking = |table, what, positions: &[u32]| {
         (!positions.is_empty()).then(|| {
