@@ -181,10 +181,13 @@ fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<Debug
             Damage::NamesOutside,
         ),
     ];
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     info.damage.splice(0..0, broken);
-    info.damage
-        .extend(counts.map(|(count, damage)| damage(count)));
+    info.damage.extend(
+        counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, damage)| damage(count)),
+    );
     info.texts = collected.texts.texts;
     Ok(info)
 }

@@ -132,11 +132,10 @@ impl Programs {
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
             row.position(1, &ids, "programs")
         })?;
-        let roots: BTreeMap<u64, u32> = roots.into_iter().collect();
         Ok(Self {
             ids,
             all,
-            roots: roots.into_values().collect(),
+            roots: BTreeMap::from_iter(roots).into_values().collect(),
             compute_sets,
             vertex_types,
         })

@@ -64,7 +64,13 @@ pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
 pub fn recorded_totals(recorded: &Recorded, computed: &[u64]) -> Option<Contradiction> {
     let tiles = recorded.tiles.iter().zip(computed);
     let numbers = tiles.map(|(tile, &taken)| [tile.total, taken]);
-    worst(Witness::OneStage, TILES, recorded.fullest()?, numbers)
+    worst(
+        Witness::OneStage,
+        TILES,
+        recorded.fullest()?,
+        numbers,
+        u64::abs_diff,
+    )
 }
 
 /// Returns the contradictions within the recorded bytes of tiles and categories: missing tables,
@@ -99,5 +105,11 @@ fn total(recorded: &Recorded) -> Option<Contradiction> {
         };
         [row.total, computed]
     });
-    worst(Witness::Total, TILES, recorded.fullest()?, numbers)
+    worst(
+        Witness::Total,
+        TILES,
+        recorded.fullest()?,
+        numbers,
+        u64::abs_diff,
+    )
 }

@@ -1,7 +1,7 @@
 //! Checks that programs have liveness steps, roots, debug contexts and vertices, and that their
 //! code matches the recorded code.
 
-use super::contradiction::{Contradiction, Witness, worst_of};
+use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
@@ -202,7 +202,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let misplaced = |recorded: u64, computed| {
         u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
     };
-    let worst = worst_of(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?;
+    let worst = worst(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?;
     Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 

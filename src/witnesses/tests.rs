@@ -3,7 +3,13 @@ use crate::profile::{Recorded, RecordedTile};
 
 fn found(numbers: &[[u64; 2]]) -> Option<Contradiction> {
     let numbers = numbers.iter().copied();
-    worst(Witness::OneStage, "memory_by_tile", 1000, numbers)
+    worst(
+        Witness::OneStage,
+        "memory_by_tile",
+        1000,
+        numbers,
+        u64::abs_diff,
+    )
 }
 
 #[test]
@@ -36,7 +42,7 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
     let found = |numbers: &[[u64; 2]]| {
         let computed_is_more = |recorded, computed: u64| computed.saturating_sub(recorded);
         let numbers = numbers.iter().copied();
-        worst_of(
+        worst(
             Witness::Code,
             "memory_by_tile",
             1000,

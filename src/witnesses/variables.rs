@@ -110,7 +110,13 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
             let numbers = (0u32..)
                 .zip(sums)
                 .map(|(tile, sum)| [found.map_or(0, |own| own.bytes.get(tile).into()), sum]);
-            let worst = worst(Witness::Categories, CATEGORIES, fullest, numbers)?;
+            let worst = worst(
+                Witness::Categories,
+                CATEGORIES,
+                fullest,
+                numbers,
+                u64::abs_diff,
+            )?;
             Some(worst.in_row(format!("category `{name}`")))
         })
         .max_by_key(|contradiction| contradiction.bytes)
@@ -143,7 +149,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
         .map(<[i64; 2]>::from)
         .collect();
     let (step, numbers, highest) = furthest(&changes)?;
-    let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
+    let found = worst(
+        Witness::LiveBySteps,
+        LIVE_BY_STEP,
+        highest,
+        [numbers],
+        u64::abs_diff,
+    )?;
     // The difference between the recorded and the computed live bytes is only known for all tiles
     // together, as a share of the largest number of live bytes at any step. It is assumed that the
     // fullest tile has the same share of wrong bytes.

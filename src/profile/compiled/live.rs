@@ -63,8 +63,10 @@ pub fn read(
             "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
         )));
     });
-    let steps = steps.len() as u32;
-    Ok(ipus.ok().map(|ipus| LiveByIpu { steps, ipus }))
+    Ok(ipus.ok().map(|ipus| LiveByIpu {
+        steps: steps.len() as u32,
+        ipus,
+    }))
 }
 
 /// Reads the changes of live bytes in the profile of one IPU, ascending by step index. The changes
@@ -179,8 +181,10 @@ fn curves(
         }
     }
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let tiles = tiles[ipus.tiles(ipu)].iter();
-        let limit: u64 = tiles.map(|tile| tile.not_always_live).sum();
+        let limit: u64 = tiles[ipus.tiles(ipu)]
+            .iter()
+            .map(|tile| tile.not_always_live)
+            .sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \
