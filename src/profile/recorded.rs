@@ -46,7 +46,7 @@ pub enum CodeKind {
 impl CodeKind {
     /// All kinds of memory that belongs to programs. The kind `kind` is at the index `kind as
     /// usize`.
-    pub const ALL: [CodeKind; 4] = [
+    pub const ALL: [Self; 4] = [
         Self::VertexCode,
         Self::VertexState,
         Self::ExchangeCode,

@@ -97,10 +97,12 @@ impl TileBytes {
     /// # Errors
     /// If the sum on a tile exceeds 32 bits. The error is the first tile with such a sum.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
-        let parts = parts
-            .into_iter()
-            .map(|(part, factor)| (part, factor.min(1 << 32) as i64));
-        Self::combine(parts, |sum| u32::try_from(sum).ok())
+        Self::combine(
+            parts
+                .into_iter()
+                .map(|(part, factor)| (part, factor.min(1 << 32) as i64)),
+            |sum| u32::try_from(sum).ok(),
+        )
     }
 
     /// Returns, for each tile, by how much its number (such as bytes of code) exceeds the sum of
@@ -113,8 +115,10 @@ impl TileBytes {
     /// Returns 1 on each tile on which any of the lists `parts` has a number above 0, and 0 on all
     /// other tiles.
     pub(crate) fn where_any<'a>(parts: impl IntoIterator<Item = &'a TileBytes>) -> Self {
-        let parts = parts.into_iter().map(|part| (part, 1));
-        Self::combine(parts, |sum| Some(u32::from(sum > 0))).unwrap_or_default()
+        Self::combine(parts.into_iter().map(|part| (part, 1)), |sum| {
+            Some(u32::from(sum > 0))
+        })
+        .unwrap_or_default()
     }
 
     /// Adds up `parts` tile by tile, each multiplied by its factor. `value` turns the sum of a tile

@@ -164,9 +164,13 @@ impl TiedWeight {
 
 impl fmt::Display for TiedWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, bytes) = (&self.name, grouped(self.bytes));
         let users = listed(&self.users);
-        write!(f, "weight {name} ({bytes} bytes) of {users}")
+        write!(
+            f,
+            "weight {} ({} bytes) of {users}",
+            self.name,
+            grouped(self.bytes)
+        )
     }
 }
 

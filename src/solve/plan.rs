@@ -27,8 +27,9 @@ impl Plan {
         stages: impl IntoIterator<Item = S>,
         layers: usize,
     ) -> Option<Self> {
-        let compiled = stages.into_iter().map(Into::into);
-        let (stages, profiles): (Vec<_>, Vec<_>) = compiled
+        let (stages, profiles): (Vec<_>, Vec<_>) = stages
+            .into_iter()
+            .map(Into::into)
             .map(|stage: CompiledStage| (stage.positions, stage.profile))
             .unzip();
         let mut end = 0;

@@ -163,8 +163,7 @@ impl<'a> Problem<'a> {
     /// takes its costs; 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
-        let last = stage.positions.end - 1;
-        cut_bytes.get(last).copied().unwrap_or(0)
+        cut_bytes.get(stage.positions.end - 1).copied().unwrap_or(0)
     }
 
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;

@@ -65,13 +65,14 @@ pub fn check_debug(
         return Err(incomplete(DEBUG, &text).into());
     };
     let (witness, table) = (Witness::DebugContexts, "debug.cbor");
-    let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {
-        Contradiction::unbounded(witness, table).in_row(text)
-    } else {
-        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
-        Contradiction::lacking(witness, table, text, bytes, &profile.recorded)
-    };
-    Ok(Some(found))
+    Ok(Some(
+        if is_foreign || damage.iter().any(Damage::may_change_any_name) {
+            Contradiction::unbounded(witness, table).in_row(text)
+        } else {
+            let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info));
+            Contradiction::lacking(witness, table, text, bytes, &profile.recorded)
+        },
+    ))
 }
 
 /// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
@@ -88,9 +89,10 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
         let Some(set) = programs.set_of(program) else {
             return is_broken(program.debug_id);
         };
-        let context = debug_info.position(set.debug_id);
         let is_renamed = !set.name.is_empty()
-            && context.is_some_and(|position| debug_info.name(position) != &*set.name);
+            && debug_info
+                .position(set.debug_id)
+                .is_some_and(|position| debug_info.name(position) != &*set.name);
         is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
     };
     let lack: Vec<bool> = programs.all.iter().map(lacks).collect();

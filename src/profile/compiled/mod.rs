@@ -109,8 +109,9 @@ impl CompiledProfile {
     /// `tile` exceeds the memory of a tile; 0 if the content fits, or if the profile lacks memory
     /// regions. `tile` is numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
-        let regions = self.recorded.tiles[tile].regions;
-        regions.map_or(0, |regions| regions.overflowed)
+        self.recorded.tiles[tile]
+            .regions
+            .map_or(0, |regions| regions.overflowed)
     }
 }
 

@@ -248,7 +248,8 @@ impl NextStage {
     /// `before` has ([`Beginning::busiest`]).
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
-        let own = self.active[term.passes].max(self.rest.of(term.rest));
-        before.max(own)
+        before
+            .max(self.active[term.passes])
+            .max(self.rest.of(term.rest))
     }
 }

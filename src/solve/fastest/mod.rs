@@ -85,8 +85,12 @@ impl TimedSplit {
 /// ([`FIRST_SEARCH`]). [`Solution::is_shortest`] is false if the search cannot rule out a faster
 /// split. Returns `None` without cycle counts.
 pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Option<Solution> {
-    let profiles = checked.problem.by_profile.iter();
-    let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
+    let times: Vec<&StageTimes> = checked
+        .problem
+        .by_profile
+        .iter()
+        .filter_map(|own| own.times.as_deref())
+        .collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
     let most = checked.stages.min(MAX_STAGES);
     // If it does not matter which IPU runs a stage, the lower bounds on cycles only depend on the
