@@ -178,9 +178,8 @@ impl Ipus {
         if replicas > 1 {
             of_replica = database
                 .rows_if_any(TABLE, &["ipus_per_replica"], |row| row.optional(0))?
-                .into_iter()
+                .pop()
                 .flatten()
-                .next_back()
                 .unwrap_or(ipus);
         }
         let Some(listed_replicas) = factor(of_replica, ipus) else {
