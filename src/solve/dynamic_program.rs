@@ -238,7 +238,7 @@ impl<'a> StagePass<'a> {
     /// over stages).
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
-        let mut open: Vec<usize> = problem.profiles().collect();
+        let mut open: Vec<usize> = (0..problem.by_profile.len()).collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
             // If a range exceeds the memory limit, or the optimum that an earlier pass found for a

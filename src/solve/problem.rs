@@ -98,10 +98,6 @@ impl<'a> Problem<'a> {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
     }
 
-    pub(super) fn profiles(&self) -> Range<usize> {
-        0..self.by_profile.len()
-    }
-
     pub(super) fn all_ranges(&self) -> impl Iterator<Item = &'a RangeCosts> + use<'a> {
         self.by_profile.iter().map(|own| &*own.ranges)
     }
@@ -126,9 +122,9 @@ impl<'a> Problem<'a> {
     ) -> impl Iterator<Item = CompiledStage> + use<> {
         let reach = self.all_ranges().map(|ranges| ranges.reach(start)).max();
         let ends = ends.start..ends.end.min(reach.unwrap_or(start) + 1);
-        let profiles = self.profiles();
+        let profiles = self.by_profile.len();
         ends.flat_map(move |end| {
-            profiles.clone().map(move |profile| CompiledStage {
+            (0..profiles).map(move |profile| CompiledStage {
                 positions: start..end,
                 profile,
             })

@@ -43,9 +43,7 @@ pub fn check_profile(
         programs::check_programs(profile),
         variables::check_variables(profile, has_users),
     ]
-    .into_iter()
-    .flatten()
-    .collect()
+    .concat()
 }
 
 /// Returns the contradictions (data that disagree or are missing) within `profile`, which may be of

@@ -64,12 +64,6 @@ impl TimedSplit {
         })
     }
 
-    /// Returns whether the split has a shorter step per micro-batch than `other` or, if the steps
-    /// are equally long, fewer stages or a lower peak.
-    fn is_better_than(&self, other: &Self) -> bool {
-        self.score.compare(&other.score, Goal::Time).is_lt()
-    }
-
     /// Returns whether a split may be better than this one if it has `stages` stages, takes at
     /// least `peak` bytes on its fullest tile, and takes at least the time `rate` (the cycles of a
     /// step per micro-batch).
@@ -190,7 +184,7 @@ impl<'a> StageSearch<'a> {
         for complete in beginnings {
             if self.may_beat(best, &complete)
                 && let Some(found) = TimedSplit::new(self.checked, complete.stages)
-                && found.is_better_than(best)
+                && found.score.compare(&best.score, Goal::Time).is_lt()
             {
                 *best = found;
             }
