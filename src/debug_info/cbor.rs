@@ -5,7 +5,6 @@ use ciborium_io::Read as _;
 use ciborium_ll::{Decoder, Header};
 use std::{
     io::{self, Read},
-    ops::RangeInclusive,
     str::from_utf8,
 };
 
@@ -15,9 +14,6 @@ const CHUNK: usize = 1 << 12;
 /// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item can itself be
 /// in three others: the top-level map of the file, the array of contexts and one context.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
-
-/// Values of [`Header::Simple`] for false, true, null and undefined, the only ones CBOR defines.
-const SIMPLE: RangeInclusive<u8> = 20..=23;
 
 /// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
 #[derive(Debug)]
@@ -63,7 +59,8 @@ impl<R: Read> Items<R> {
         for _ in 0..=DEPTH {
             match self.decoder.pull()? {
                 Header::Tag(_) => {}
-                Header::Simple(value) if !SIMPLE.contains(&value) => break,
+                // CBOR only defines the values for false, true, null and undefined.
+                Header::Simple(..20 | 24..) => break,
                 header => return Ok(header),
             }
         }

@@ -56,11 +56,9 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer that the row has in `column`; `None` for NULL.
     pub fn signed(&self, column: usize) -> Result<Option<i64>> {
-        match self.value(column)? {
-            ValueRef::Integer(value) => Ok(Some(value)),
-            ValueRef::Null => Ok(None),
-            other => Err(self.wrong(column, other, "an integer")),
-        }
+        let value = self.value(column)?;
+        let wrong = |_| self.wrong(column, value, "an integer");
+        value.as_i64_or_null().map_err(wrong)
     }
 
     /// Returns the integer that the row has in `column`; `None` for NULL. A negative integer is an

@@ -5,7 +5,7 @@
 use super::{Database, Ids, Programs, cells::cell};
 use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::{cmp::Ordering, iter::once, ops::Range};
+use std::{cmp::Ordering, iter::once};
 
 /// One liveness step: the execution of one program. Steps are indexed from 0 in ascending order of
 /// their ids.
@@ -91,12 +91,7 @@ impl LiveClasses {
             }
             is_one
         });
-        let mut start = 0;
-        let start = |class| {
-            let before = ranges[start..].iter().take_while(|range| range.0 < class);
-            start += before.count();
-            start
-        };
+        let start = |class| ranges.partition_point(|range| range.0 < class);
         Self {
             starts: (0..=always_live.len() as u32).map(start).collect(),
             ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
@@ -183,8 +178,9 @@ impl LiveClasses {
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            let own = self.ranges(class).iter();
-            own.map(move |&(from, to)| (class, from, to))
+            self.ranges(class)
+                .iter()
+                .map(move |own| (class, own.0, own.1))
         };
         let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
@@ -201,23 +197,23 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of ids of liveness steps, begins or ends after the last
-/// step. `steps` holds the ids of all steps, ascending. The end `to` may be the id that follows the
-/// last step. If the ids have gaps, this id is unknown, so only `from` is checked.
-fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return false;
-    };
-    let is_dense = last - first == steps.len() as u64 - 1;
-    from > *last || (is_dense && to - 1 > *last)
-}
-
 /// Reads the steps on which equivalence classes are live (`eq_class_step`). Returns one entry per
 /// range of steps: the position of the class, the first step index, and the end (exclusive). The
 /// table has step ids instead of step indices. `ids` is the index of the classes; `steps` holds the
 /// ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
+    // The end of a range may be the id that follows the last step. If the ids of steps have gaps,
+    // this id is unknown, so only the start is checked.
+    let is_behind = |from: u64, to: u64| {
+        steps
+            .first()
+            .zip(steps.last())
+            .is_some_and(|(first, last)| {
+                let is_dense = last - first == steps.len() as u64 - 1;
+                from > *last || (is_dense && to - 1 > *last)
+            })
+    };
     let mut ranges = database.rows(
         "eq_class_step",
         &["eq_class_id", "step_id_from", "step_id_to"],
@@ -226,7 +222,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
             let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
             let problem = match from.cmp(&to) {
                 Ordering::Greater => "is reversed",
-                Ordering::Less if is_behind(steps, (from, to)) => "lies behind the last step",
+                Ordering::Less if is_behind(from, to) => "lies behind the last step",
                 _ => return Ok((class, index(from), index(to))),
             };
             Err(row.problem(2, format!("the range {from}..{to} {problem}")))
@@ -263,36 +259,30 @@ impl MissedSteps {
         });
         let idle_before: Vec<u32> = once(0).chain(idle_before).collect();
         (0..classes.len() as u32)
-            .map(|class| Self::of(gaps(classes, class).collect(), &idle_before))
+            .map(|class| Self::of(classes.ranges(class), &idle_before))
             .collect()
     }
 
-    /// Returns the steps in `gaps`, the ascending ranges of steps at which an equivalence class is
-    /// not live. Returns `None` unless the class is nearly always live: the gaps must have fewer
-    /// than half of all steps, and only idle ones, which neither compute nor move data.
-    /// `idle_before` has one entry per step, the number of idle steps before the step, and a last
-    /// entry, the number of all idle steps.
-    fn of(gaps: Vec<Range<u32>>, idle_before: &[u32]) -> Option<Self> {
-        let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
-        let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
-        let idle = |step: u32| idle_before[step as usize];
-        let idle: u32 = gaps.iter().map(|gap| idle(gap.end) - idle(gap.start)).sum();
-        (idle == count && 2 * (count as usize) < idle_before.len() - 1).then_some(Self {
+    /// Returns the steps at which an equivalence class is not live. `ranges` has the steps on which
+    /// it is live ([`LiveClasses::ranges`]). Returns `None` unless the class is nearly always live:
+    /// it must miss fewer than half of all steps, and only idle ones, which neither compute nor
+    /// move data. `idle_before` has one entry per step, the number of idle steps before the step,
+    /// and a last entry, the number of all idle steps.
+    fn of(ranges: &[(u32, u32)], idle_before: &[u32]) -> Option<Self> {
+        let (first, last) = (ranges.first()?, ranges.last()?);
+        let steps = idle_before.len() as u32 - 1;
+        let missed = |before: &dyn Fn(u32) -> u32| {
+            let live = ranges.iter().map(|&(from, to)| before(to) - before(from));
+            before(steps) - live.sum::<u32>()
+        };
+        let count = missed(&|step| step);
+        let are_idle = missed(&|step| idle_before[step as usize]) == count;
+        (are_idle && count > 0 && count < steps - count).then(|| Self {
             count,
-            first,
-            last,
+            first: if first.0 > 0 { 0 } else { first.1 },
+            last: if last.1 < steps { steps } else { last.0 } - 1,
         })
     }
-}
-
-/// Iterates over the ranges of liveness steps (ends exclusive) at which an equivalence class is not
-/// live, ascending.
-fn gaps(classes: &LiveClasses, class: u32) -> impl Iterator<Item = Range<u32>> {
-    let ranges = classes.ranges(class).iter();
-    let ends = once(0).chain(ranges.clone().map(|range| range.1));
-    ends.zip(ranges.map(|range| range.0).chain(once(classes.steps())))
-        .map(|(end, begin)| end..begin)
-        .filter(|gap| !gap.is_empty())
 }
 
 #[cfg(test)]
@@ -324,7 +314,7 @@ mod tests {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);
         let idle_before = [0, 1, 2, 2, 2, 3, 3, 3, 3, 4, 5];
-        let found = MissedSteps::of(gaps(&classes, 0).collect(), &idle_before)?;
+        let found = MissedSteps::of(classes.ranges(0), &idle_before)?;
         Some((found.count, found.first, found.last))
     }
 

@@ -113,8 +113,10 @@ impl Programs {
         set: &'a ComputeSet,
     ) -> impl Iterator<Item = (&'a TileBytes, u64)> {
         set.vertices.iter().map(|(kind, instances)| {
-            let size = self.vertex_types[*kind as usize].state_bytes;
-            (instances, u64::from(size))
+            (
+                instances,
+                self.vertex_types[*kind as usize].state_bytes.into(),
+            )
         })
     }
 
@@ -130,11 +132,10 @@ impl Programs {
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
             row.position(1, &ids, "programs")
         })?;
-        let roots: BTreeMap<u64, u32> = roots.into_iter().collect();
         Ok(Self {
             ids,
             all,
-            roots: roots.into_values().collect(),
+            roots: BTreeMap::from_iter(roots).into_values().collect(),
             compute_sets,
             vertex_types,
         })
@@ -323,7 +324,7 @@ impl ProgramKind {
         match self {
             Self::DoExchange(_) => true,
             Self::Other(name) => &**name == "GlobalExchange",
-            Self::OnTileExecute(_) | Self::Call(_) => false,
+            _ => false,
         }
     }
 

@@ -46,7 +46,7 @@ pub enum CodeKind {
 impl CodeKind {
     /// All kinds of memory that belongs to programs. The kind `kind` is at the index `kind as
     /// usize`.
-    pub const ALL: [CodeKind; 4] = [
+    pub const ALL: [Self; 4] = [
         Self::VertexCode,
         Self::VertexState,
         Self::ExchangeCode,
@@ -184,8 +184,9 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
         return Ok(Vec::new());
     }
     let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
-    let rows = (0..).zip(tiles);
-    rows.map(|(tile, row)| row.ok_or_else(|| missing(tile)))
+    (0..)
+        .zip(tiles)
+        .map(|(tile, row)| row.ok_or_else(|| missing(tile)))
         .collect()
 }
 

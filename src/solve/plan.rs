@@ -27,8 +27,9 @@ impl Plan {
         stages: impl IntoIterator<Item = S>,
         layers: usize,
     ) -> Option<Self> {
-        let compiled = stages.into_iter().map(Into::into);
-        let (stages, profiles): (Vec<_>, Vec<_>) = compiled
+        let (stages, profiles): (Vec<_>, Vec<_>) = stages
+            .into_iter()
+            .map(Into::into)
             .map(|stage: CompiledStage| (stage.positions, stage.profile))
             .unzip();
         let mut end = 0;
@@ -151,8 +152,7 @@ impl Score {
             (Goal::Time, Some(step), Some(theirs)) => step
                 .rate(1)
                 .compare(theirs.rate(1))
-                .then(self.stages.cmp(&other.stages))
-                .then(self.peak.cmp(&other.peak)),
+                .then((self.stages, self.peak).cmp(&(other.stages, other.peak))),
             _ => self.rank(goal).cmp(&other.rank(goal)),
         }
     }

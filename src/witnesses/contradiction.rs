@@ -184,19 +184,15 @@ impl Contradiction {
         // The bytes of a tile may belong to variables that are live at different steps, and then
         // exceed what any tile holds at one step. So they are limited to the total of the fullest
         // tile.
-        worst(
-            witness,
-            table,
-            fullest,
-            by_tile.into_iter().map(|bytes| [bytes.min(fullest), 0]),
-        )
-        .unwrap_or_else(|| Self {
-            share: share(0, 1),
-            bytes: Some(0),
-            refused: false,
-            ..Self::unbounded(witness, table)
-        })
-        .in_row(row)
+        let numbers = by_tile.into_iter().map(|bytes| [bytes.min(fullest), 0]);
+        worst(witness, table, fullest, numbers, u64::abs_diff)
+            .unwrap_or_else(|| Self {
+                share: share(0, 1),
+                bytes: Some(0),
+                refused: false,
+                ..Self::unbounded(witness, table)
+            })
+            .in_row(row)
     }
 
     pub(super) fn in_row(self, row: String) -> Self {
@@ -264,25 +260,15 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Returns the contradiction about the tile whose recorded and computed bytes differ most (the
-/// first such tile); `None` if they agree on all tiles. `witness` is the check that compares them.
-/// `numbers` has one entry per tile, from tile 0 on: the recorded and the computed bytes. `table`
-/// is the table of the profile with the recorded bytes, and `fullest` has the bytes of the fullest
-/// tile.
+/// Returns the contradiction about the worst of the tiles whose recorded and computed bytes differ;
+/// `None` if they agree on all tiles. `witness` is the check that compares them. `numbers` has one
+/// entry per tile, from tile 0 on: the recorded and the computed bytes. `table` is the table of the
+/// profile with the recorded bytes, and `fullest` has the bytes of the fullest tile.
+///
+/// `misplaced` gets both numbers of a tile, and returns how many bytes may be attributed to the
+/// wrong layer because they differ; 0 if the difference is harmless. The worst tile has the most
+/// such bytes; among equal tiles, the largest difference; then it is the first.
 pub fn worst(
-    witness: Witness,
-    table: &str,
-    fullest: u64,
-    numbers: impl IntoIterator<Item = [u64; 2]>,
-) -> Option<Contradiction> {
-    worst_of(witness, table, fullest, numbers, u64::abs_diff)
-}
-
-/// Returns the contradiction about the worst of the tiles whose recorded and computed numbers
-/// differ. `misplaced` gets both numbers of such a tile, and returns how many bytes may be
-/// attributed to the wrong layer because they differ; 0 if the difference is harmless. The worst
-/// tile has the most such bytes; among equal tiles, the largest difference.
-pub fn worst_of(
     witness: Witness,
     table: &str,
     fullest: u64,
@@ -329,22 +315,12 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 }
 
 /// Returns the warnings about `all` contradictions, each with the path of the file that it is about.
-/// `profile` and `debug` are the paths as messages show them, and `has_verdict` is that of
-/// [`Contradiction::warning`].
-pub fn doubts(
-    all: &[Contradiction],
-    [profile, debug]: [String; 2],
-    has_verdict: bool,
-) -> FileWarnings {
+/// `files` are the paths of the profile and of the debug file as messages show them, and
+/// `has_verdict` is that of [`Contradiction::warning`].
+pub fn doubts(all: &[Contradiction], files: [String; 2], has_verdict: bool) -> FileWarnings {
+    let file = |found: &Contradiction| files[usize::from(found.is_of_debug())].clone();
     all.iter()
-        .map(|found| {
-            let file = if found.is_of_debug() {
-                &debug
-            } else {
-                &profile
-            };
-            (file.clone(), found.warning(has_verdict))
-        })
+        .map(|found| (file(found), found.warning(has_verdict)))
         .collect()
 }
 

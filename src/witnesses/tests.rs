@@ -1,9 +1,9 @@
 use super::contradiction::*;
-use crate::profile::{Recorded, RecordedTile};
+use crate::profile::{Recorded, RecordedTile, TILES};
 
 fn found(numbers: &[[u64; 2]]) -> Option<Contradiction> {
     let numbers = numbers.iter().copied();
-    worst(Witness::OneStage, "memory_by_tile", 1000, numbers)
+    worst(Witness::OneStage, TILES, 1000, numbers, u64::abs_diff)
 }
 
 #[test]
@@ -36,14 +36,7 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
     let found = |numbers: &[[u64; 2]]| {
         let computed_is_more = |recorded, computed: u64| computed.saturating_sub(recorded);
         let numbers = numbers.iter().copied();
-        worst_of(
-            Witness::Code,
-            "memory_by_tile",
-            1000,
-            numbers,
-            computed_is_more,
-        )
-        .unwrap()
+        worst(Witness::Code, TILES, 1000, numbers, computed_is_more).unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
     // Tile 0 has the larger difference, but it is harmless: the recorded bytes exceed the computed

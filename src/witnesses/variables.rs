@@ -15,10 +15,9 @@ pub fn check_variables(
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
-    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
         .into_par_iter()
-        .filter(|own| label(own).lacks_contexts)
+        .filter(|&own| variables.labels[variables.label(own) as usize].lacks_contexts)
         .collect();
     let lacking = |table, what, positions: &[u32]| {
         (!positions.is_empty()).then(|| {
@@ -113,7 +112,13 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
             let numbers = (0u32..)
                 .zip(sums)
                 .map(|(tile, sum)| [found.map_or(0, |own| own.bytes.get(tile).into()), sum]);
-            let worst = worst(Witness::Categories, CATEGORIES, fullest, numbers)?;
+            let worst = worst(
+                Witness::Categories,
+                CATEGORIES,
+                fullest,
+                numbers,
+                u64::abs_diff,
+            )?;
             Some(worst.in_row(format!("category `{name}`")))
         })
         .max_by_key(|contradiction| contradiction.bytes)
@@ -146,7 +151,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
         .map(<[i64; 2]>::from)
         .collect();
     let (step, numbers, highest) = furthest(&changes)?;
-    let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
+    let found = worst(
+        Witness::LiveBySteps,
+        LIVE_BY_STEP,
+        highest,
+        [numbers],
+        u64::abs_diff,
+    )?;
     // The difference between the recorded and the computed live bytes is only known for all tiles
     // together, as a share of the largest number of live bytes at any step. It is assumed that the
     // fullest tile has the same share of wrong bytes.

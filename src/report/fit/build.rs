@@ -4,7 +4,7 @@ use crate::{
     memory::LiveCurve,
     message::Warning,
     model::LayersByIpu,
-    profile::{CompiledProfile, LiveOnTile, VariableSums},
+    profile::{CompiledProfile, LiveOnTile, Recorded, VariableSums},
     report::{
         CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance,
         RecordedMemory, RecordedTileFacts, Report, TileParts, VERSION,
@@ -43,7 +43,7 @@ impl Report {
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let profile = inputs.profile;
         let limit = inputs.limits.iter().copied().max().unwrap_or(0);
-        let (tiles, categories) = (&profile.tiles, &profile.categories);
+        let Recorded { tiles, categories } = &profile.recorded;
         let memory = RecordedMemory::new(limit, tiles, categories, inputs.detail, None);
         let variables = profile.variables.as_ref();
         let ipus: Vec<_> = (0..profile.ipus.count).map(|ipu| inputs.ipu(ipu)).collect();
@@ -79,10 +79,15 @@ impl FitInputs<'_> {
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
         let limit = self.limits.get(place).or(self.limits.first());
         let limit = limit.copied().unwrap_or(0);
-        let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
+        let totals = || {
+            profile.recorded.tiles[range.clone()]
+                .iter()
+                .map(|tile| tile.total)
+        };
         let overflow_counts = limit <= profile.target.bytes_per_tile;
         let is_over = |&tile: &usize| {
-            profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
+            profile.recorded.tiles[tile].total > limit
+                || overflow_counts && profile.overflowed(tile) > 0
         };
         let tiles_over = range.clone().filter(is_over).count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
@@ -111,6 +116,7 @@ impl FitInputs<'_> {
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
             categories: profile
+                .recorded
                 .categories
                 .iter()
                 .map(|category| CategoryBytes::new(category, range.clone(), tile))
@@ -124,8 +130,8 @@ impl FitInputs<'_> {
 
     fn fullest_tile(&self, ipu: u32, limit: u64) -> RecordedTileFacts {
         let profile = self.profile;
-        let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
-        let recorded = &profile.tiles[tile as usize];
+        let tile = profile.ipus.fullest_tile(&profile.recorded.tiles, ipu);
+        let recorded = &profile.recorded.tiles[tile as usize];
         let live = profile
             .variables
             .as_ref()
@@ -150,7 +156,7 @@ impl FitInputs<'_> {
     /// variables are gaps. Without lowered variables (`None`), the recorded categories tell the
     /// bytes of code, and the rest counts as variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
-        let recorded = &self.profile.tiles[tile as usize];
+        let recorded = &self.profile.recorded.tiles[tile as usize];
         let mut parts = TileParts::default();
         if let Some((sums, live)) = live {
             for &(category, name, bytes) in &live.live {
@@ -158,7 +164,7 @@ impl FitInputs<'_> {
             }
             parts.gaps = recorded.total.saturating_sub(parts.total());
         } else {
-            for category in &self.profile.categories {
+            for category in &self.profile.recorded.categories {
                 parts.add(&category.name, None, category.bytes.get(tile).into());
             }
             parts.gaps = recorded.beyond_variables();
@@ -182,7 +188,7 @@ impl FitInputs<'_> {
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
-            always_live: profile.tiles[profile.ipus.tiles(ipu)]
+            always_live: profile.recorded.tiles[profile.ipus.tiles(ipu)]
                 .iter()
                 .map(|tile| tile.always_live)
                 .sum(),

@@ -31,8 +31,9 @@ pub(super) fn target(tiles: u32) -> Target {
 /// `computed` rows are needed.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
-    let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, numbers);
-    let of_all = (computed > 0).then(|| Contradiction::without_rows("memory_by_tile", computed));
+    let table = "memory_by_tile";
+    let of_tile = worst(Witness::OneStage, table, 9, numbers, u64::abs_diff);
+    let of_all = (computed > 0).then(|| Contradiction::without_rows(table, computed));
     of_tile.into_iter().chain(of_all).collect()
 }
 

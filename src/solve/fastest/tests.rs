@@ -133,7 +133,9 @@ fn shortest(case: &Case, checked: &CheckedProblem<'_>) -> Option<TimedSplit> {
                 let times = checked.problem.by_profile[0].times.as_ref().unwrap();
                 assert_eq!(found.score.step, times.step_alone(&stages));
             }
-            if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
+            let is_better =
+                |best: &TimedSplit| found.score.compare(&best.score, Goal::Time).is_lt();
+            if best.as_ref().is_none_or(is_better) {
                 best = Some(found);
             }
         }
