@@ -61,7 +61,7 @@ impl<'a> KindRules<'a> {
     /// Finds out in which passes the variables of `model` are used. `end` is the first liveness
     /// step after the forward and the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
-        let is_update = model.groups_with(|operation| operation.is_update);
+        let is_update = model.groups_with(|_, operation| operation.is_update);
         let is_after = model.groups_from(end);
         let streams = |group: usize| model.operation_groups[group].only_streams();
         Self {

@@ -126,7 +126,7 @@ impl Model {
         found: &UnnamedOperations,
         operations: &[Operation],
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), FileError> {
+    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, code::ClusterOf), FileError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let unnamed = found.groups.iter();

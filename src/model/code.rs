@@ -72,10 +72,7 @@ impl GroupCode {
         };
         let vertex_state = sum("vertex state", states.collect())?;
         let vertex_memory = match exact(compute_sets()) {
-            Some(sets) => sum(
-                "vertex state",
-                sets.into_iter().map(|set| (set, 1)).collect(),
-            )?,
+            Some(sets) => sum("vertex state", sets)?,
             None => vertex_state.clone(),
         };
         Ok(Self {
@@ -147,8 +144,7 @@ pub fn of_all<'p>(
     let mut codes = Vec::with_capacity(groups.len());
     for groups in groups.chunks(AT_ONCE) {
         let code = |&(uid, group): &(u64, &Vec<u32>)| GroupCode::new(programs, group, uid);
-        let found: Vec<Result<_, _>> = groups.par_iter().map(code).collect();
-        for code in found {
+        for code in groups.par_iter().map(code).collect::<Vec<_>>() {
             let code = code?;
             budget.take(&code)?;
             codes.push(code);
@@ -169,19 +165,20 @@ pub struct ProgramCluster {
     pub code: GroupCode,
 }
 
-/// Stands for the cluster of a program whose operation group has no clusters, because all programs
-/// of the group use variables of the same use sets (the operation groups that use a variable).
-pub const NO_CLUSTER: u32 = u32::MAX;
+/// One entry per program of the profile: the cluster of the program (the programs of an operation
+/// group that use the same variables), as an index within its group; `None` if the group has no
+/// clusters.
+pub type ClusterOf = Vec<Option<u32>>;
 
 /// Divides the programs of each operation group into clusters of programs that use variables of the
 /// same use sets. Returns the clusters of each group (none if there would be only one), and the
-/// cluster of each program of the profile as an index within its group, or [`NO_CLUSTER`].
+/// cluster of each program of the profile.
 pub fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
-) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
+) -> Result<(Vec<Vec<ProgramCluster>>, ClusterOf), FileError> {
     let programs = &profile.programs;
     let split = |group: &UnnamedGroup| {
         let mut split = ProgramsBySets::new();
@@ -203,10 +200,10 @@ pub fn clusters(
              groups of variables together, more than in any real model; {OVER_BOUND}"
         ));
     }
-    let mut cluster_of = vec![NO_CLUSTER; programs.all.len()];
+    let mut cluster_of = vec![None; programs.all.len()];
     for (number, programs) in split.iter().flat_map(|split| (0..).zip(split.values())) {
         for &program in programs {
-            cluster_of[program as usize] = number;
+            cluster_of[program as usize] = Some(number);
         }
     }
     let clusters = groups
@@ -263,13 +260,14 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the bytes of vertex state that the profile records for each distinct compute set; `None`
-/// if the profile lacks them for any of the compute sets.
-fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
-    let mut sets: Vec<&ComputeSet> = compute_sets.collect();
-    sets.sort_unstable_by_key(|set| set.id);
-    sets.dedup_by_key(|set| set.id);
-    sets.into_iter().map(|set| set.memory.as_ref()).collect()
+/// Returns the bytes of vertex state that the profile records for each distinct compute set, each
+/// with the factor 1; `None` if the profile lacks them for any of the compute sets.
+fn exact<'a>(
+    compute_sets: impl Iterator<Item = &'a ComputeSet>,
+) -> Option<Vec<(&'a TileBytes, u64)>> {
+    let by_id: BTreeMap<u64, &ComputeSet> = compute_sets.map(|set| (set.id, set)).collect();
+    let memory = |set: &'a ComputeSet| Some((set.memory.as_ref()?, 1));
+    by_id.into_values().map(memory).collect()
 }
 
 /// Returns the vertex types of `compute_sets`, ascending, each with 1 on the tiles that have a

@@ -17,8 +17,7 @@
 
 use super::{
     Model, Pass, PlaceSet, Placement,
-    code::NO_CLUSTER,
-    operations::{NO_OPERATION, UnnamedOperations},
+    operations::UnnamedOperations,
     walk::{Path, StepIndex},
 };
 use crate::{
@@ -91,24 +90,13 @@ pub struct WorkCycles {
 }
 
 impl WorkCycles {
-    fn add(&mut self, more: Self) {
-        self.all = self.all.saturating_add(more.all);
-        self.exchange = self.exchange.saturating_add(more.exchange);
-        self.later = self.later.saturating_add(more.later);
-    }
-
-    fn without(self, part: Self) -> Self {
+    fn combined(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
         Self {
-            all: self.all.saturating_sub(part.all),
-            exchange: self.exchange.saturating_sub(part.exchange),
-            later: self.later.saturating_sub(part.later),
+            all: sum(self.all, other.all),
+            exchange: sum(self.exchange, other.exchange),
+            later: sum(self.later, other.later),
         }
     }
-}
-
-fn share(cycles: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(cycles) * u128::from(part);
-    u64::try_from(share.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
@@ -120,7 +108,7 @@ pub fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
     found: &UnnamedOperations,
-    cluster_of: &[u32],
+    cluster_of: &[Option<u32>],
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
     let executions = found.walk.executions(programs, &cycles.repeats);
@@ -146,7 +134,7 @@ pub fn of_operations(
         if !is_work(kind) {
             sums.other = sums.other.saturating_add(cycles);
         } else if all_executions[program] == 0 {
-            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
+            sums.add((None, None), kind, cycles, 0);
         }
     }
     // If a program is reached by several sequences of Calls, its cycles are divided in proportion
@@ -164,8 +152,8 @@ pub fn of_operations(
         earlier[program] = to;
         let cycles = u128::from(by_program[program]);
         let part = (cycles * to / all - cycles * from / all) as u64;
-        let later = backward.map_or(0, |backward| later(backward, path, number, part));
         let by = (found.operation_of[visit], cluster_of[program]);
+        let later = backward.map_or(0, |backward| later(backward, path, number, part));
         sums.add(by, kind, part, later);
     }
     too_many(&sums).map_or(Ok(Some(sums)), Err)
@@ -181,14 +169,16 @@ fn recorded(
 ) -> Option<(CycleSource, Vec<u64>, u64)> {
     let is_work = |program: usize| is_work(&programs.all[program].kind);
     let has_any = |cycles: &[u64]| (0..cycles.len()).any(|at| cycles[at] > 0 && is_work(at));
-    if let Some(executed) = cycles.executed.as_ref()
+    if let Some(executed) = &cycles.executed
         && has_any(&executed.by_program)
     {
-        let source = CycleSource::Executed {
-            runs: executed.runs,
-        };
+        let runs = executed.runs;
         let by_program = executed.by_program.clone();
-        return Some((source, by_program, executed.without_program));
+        return Some((
+            CycleSource::Executed { runs },
+            by_program,
+            executed.without_program,
+        ));
     }
     let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
     // The compiler's estimate is for one execution of a compute set or exchange. Other programs
@@ -245,11 +235,17 @@ fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u6
         .collect();
     let counted = if on_path.is_empty() { all } else { &on_path };
     let later = counted.len() - counted.partition_point(|&step| step < start);
-    share(cycles, later as u64, counted.len() as u64)
+    (u128::from(cycles) * later as u128 / counted.len().max(1) as u128) as u64
 }
 
 impl OperationCycles {
-    fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
+    fn add(
+        &mut self,
+        (operation, cluster): (Option<u32>, Option<u32>),
+        kind: &ProgramKind,
+        all: u64,
+        later: u64,
+    ) {
         let added = WorkCycles {
             all,
             exchange: match kind {
@@ -258,14 +254,15 @@ impl OperationCycles {
             },
             later,
         };
-        let (operation, cluster) = by;
-        let sum = match operation {
-            NO_OPERATION => &mut self.unexplained,
-            _ => &mut self.by_operation[operation as usize],
+        let of_cluster = operation
+            .zip(cluster)
+            .map(|by| self.by_cluster.entry(by).or_default());
+        let of_operation = match operation {
+            Some(operation) => &mut self.by_operation[operation as usize],
+            None => &mut self.unexplained,
         };
-        sum.add(added);
-        if cluster != NO_CLUSTER {
-            self.by_cluster.entry(by).or_default().add(added);
+        for sum in of_cluster.into_iter().chain([of_operation]) {
+            *sum = sum.combined(added, u64::saturating_add);
         }
     }
 }
@@ -338,10 +335,7 @@ impl Model {
         let end = self.end_of_passes(cycles, placement);
         for (number, &all) in cycles.by_operation.iter().enumerate() {
             let (operation, place) = (&self.operations[number], placement.operations[number]);
-            let is_after = operation
-                .window
-                .zip(end)
-                .is_some_and(|((start, _), end)| start > end);
+            let is_after = operation.window.is_some_and(|(start, _)| start > end);
             let pass = match operation.pass {
                 // A backward operation that runs after the backward passes of all layers and
                 // belongs to no single layer, such as a norm of all gradients, prepares the update
@@ -361,7 +355,7 @@ impl Model {
                     if let Some(&set) = of_cluster.get(cluster as usize)
                         && !places(set).is_empty()
                     {
-                        left = left.without(counted);
+                        left = left.combined(counted, u64::saturating_sub);
                         sums.add(placement, set, of(counted));
                     }
                 }
@@ -373,9 +367,9 @@ impl Model {
 
     /// Returns the last liveness step of all operations of the backward pass that have cycles and
     /// belong to In (the operations before the first layer), to a layer or to Out (those after the
-    /// last layer). A norm of all gradients, for example, belongs to none of these. Returns `None`
-    /// if there is no such operation.
-    fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
+    /// last layer). A norm of all gradients, for example, belongs to none of these. Returns
+    /// `u32::MAX` if there is no such operation.
+    fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> u32 {
         self.operations
             .iter()
             .zip(&cycles.by_operation)
@@ -385,6 +379,7 @@ impl Model {
             })
             .filter_map(|((operation, _), _)| Some(operation.window?.1))
             .max()
+            .unwrap_or(u32::MAX)
     }
 }
 
@@ -437,14 +432,11 @@ impl LayerSums {
                 // If Out (the operations after the last layer) runs on the first IPU, it shares
                 // position 0 with In (the operations before the first layer). Only `by_pass` has In
                 // and Out as separate places, so it tells which share of the cycles belongs to Out.
-                let out = placement.positions.len() as u32;
                 let places = placement.by_pass.sets.places(set);
-                let count = |place| u64::from(places.contains(&place));
-                let all = count(0) + count(out);
-                add_all(
-                    &mut self.out,
-                    parts.map(|cycles| share(cycles, count(out), all)),
-                );
+                if places.contains(&(placement.positions.len() as u32)) {
+                    let count = 1 + u64::from(places.contains(&0));
+                    add_all(&mut self.out, parts.map(|cycles| cycles / count));
+                }
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use super::{
     Model, ascending,
-    operations::{NO_OPERATION, UnnamedOperations},
+    operations::UnnamedOperations,
     use_sets::{Role, UseSetIndex},
     walk::{CallSites, Path, StepIndex},
 };
@@ -126,12 +126,9 @@ impl FlowUses {
             step.call == next.call && (step.call.is_some() || step.operation == next.operation)
         };
         let nodes: Vec<&[UsedStep]> = used.chunk_by(is_one_node).collect();
-        let node = |steps: &&[UsedStep]| {
-            let operations = steps.iter().map(|step| step.operation);
-            FlowNode {
-                first: steps[0].step,
-                operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
-            }
+        let node = |steps: &&[UsedStep]| FlowNode {
+            first: steps[0].step,
+            operations: ascending(steps.iter().filter_map(|step| step.operation)),
         };
         let mut uses = Self {
             nodes: nodes.iter().map(node).collect(),
@@ -176,8 +173,8 @@ impl FlowUses {
             }
         }
         let parameters = ascending(parameters).into_iter().map(|set| {
-            let users = self.by_set[set as usize].iter();
-            (set, ascending(users.map(|user| user.node)))
+            let users = &self.by_set[set as usize];
+            (set, ascending(users.iter().map(|user| user.node)))
         });
         let mut edges: Vec<FlowEdge> = edges
             .into_iter()
@@ -220,15 +217,14 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// A liveness step that uses variables, and the operation that runs at this step ([`NO_OPERATION`]
-/// if there is none).
+/// A liveness step that uses variables, and the operation that runs at this step, if there is one.
 struct UsedStep {
     step: u32,
-    operation: u32,
+    operation: Option<u32>,
     /// If the step runs in a call of a function that is called from several places, this call (of
     /// nested ones, the outermost); otherwise `None`. The call is identified by its first step, and
-    /// by the operation of the Call program.
-    call: Option<(u32, u32)>,
+    /// by the operation of the Call program, if that has one.
+    call: Option<(u32, Option<u32>)>,
 }
 
 fn used_steps(
@@ -240,18 +236,15 @@ fn used_steps(
 ) -> Vec<UsedStep> {
     let operation = |step: u32| {
         let program = profile.steps[step as usize].program;
-        let path = steps.walk_path(step);
-        let visit = path.and_then(|path| found.walk.visit(path, program));
-        visit.map_or(NO_OPERATION, |visit| found.operation_of[visit as usize])
+        found.operation_of[found.walk.visit(steps.walk_path(step)?, program)?]
     };
     let mut used = Vec::new();
-    let mut open: Option<(Path, (u32, u32))> = None;
+    let mut open: Option<(Path, (u32, Option<u32>))> = None;
     for (step, entry) in (0u32..).zip(&profile.steps) {
         let path = steps.walk_path(step);
         let site = path.and_then(|path| sites.outermost[path]);
         if open.map(|open| open.0) != site {
-            let caller = entry.parent.map_or(NO_OPERATION, operation);
-            open = site.map(|site| (site, (step, caller)));
+            open = site.map(|site| (site, (step, entry.parent.and_then(operation))));
         }
         if is_wanted(entry.program) {
             used.push(UsedStep {
@@ -275,7 +268,7 @@ fn join_copies(all: &mut [UsedStep]) {
             .iter()
             .take_while(|step| step.call == call)
             .count();
-        let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
+        let Some((_, caller @ Some(_))) = call else {
             continue;
         };
         let is_copy = |step: &&UsedStep| step.operation == caller;

@@ -109,17 +109,12 @@ pub fn assign(
             following = layers[at];
         }
     }
-    let names = names.into_iter().cloned().collect();
-    (layers, notes, names)
+    (layers, notes, names.into_iter().cloned().collect())
 }
 
-/// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the
-/// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
-/// groups, the whole match is the only group.
-pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // `text` may be a long list of input names with many matches. The set `seen` shows quickly
-    // whether an earlier match had the same capture groups.
-    let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
+/// Returns the capture groups of each distinct match of `regex` in `text`. A capture group that
+/// matches nothing is empty. If the regex has no capture groups, the whole match is the only group.
+pub fn matches(regex: &Regex, text: &str) -> FxHashSet<CaptureGroups> {
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures
             .iter()
@@ -127,13 +122,10 @@ pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
             .map(|group| group.map_or("", |m| m.as_str()).to_string())
             .collect()
     };
-    regex
-        .captures_iter(text)
-        .map(groups)
-        .filter(|groups| seen.insert(groups.clone()))
-        .collect()
+    regex.captures_iter(text).map(groups).collect()
 }
 
-pub fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
-    (matches.len() == 1).then(|| matches.remove(0))
+pub fn only(matches: FxHashSet<CaptureGroups>) -> Option<CaptureGroups> {
+    let is_single = matches.len() == 1;
+    matches.into_iter().next().filter(|_| is_single)
 }

@@ -33,18 +33,14 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
         return None;
     }
     let [by_modules, by_regex] = modules.descriptions(&layers);
-    let operations = model
-        .operations
-        .iter()
-        .filter(|operation| !operation.is_tensor);
-    let layered = layers.iter().filter(|&&layer| layer != NO_LAYER);
+    let operations = model.operations.iter();
     Some(Warning::new(format!(
         "--layer-name-regex '{regex}' finds {} layers with {} of {} operations, and the largest \
          piece between two cuts has {} bytes of variables, but the modules of the model are {} \
          layers with at most {} bytes{}; set --layer-name-regex to auto",
         layering.len() - 1,
-        layered.count(),
-        operations.count(),
+        layers.iter().filter(|&&layer| layer != NO_LAYER).count(),
+        operations.filter(|operation| !operation.is_tensor).count(),
         grouped(by_regex.largest),
         modules.layers.len(),
         grouped(by_modules.largest),

@@ -52,33 +52,28 @@ enum Finder {
 impl Layering {
     /// Finds the layers of a model, from its names and modules as `options` require.
     pub fn new(model: &Model, options: &LayerOptions) -> Self {
-        Self::find(&model.operations, options, || ModuleLayers::new(model))
+        Self::find(&model.operations, options, Some(model))
     }
 
     /// Finds the layers from names of operations only, for a program whose data flow and bytes are
     /// unknown. Layers and modules cannot be compared without data flow and bytes, so
     /// [`LayerSource::Best`] takes the layers of the default regex if it finds any.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
-        if let LayerSource::Best = options.source {
-            let by_regex = Self::by_default(operations, options);
-            if !by_regex.is_empty() {
-                return by_regex;
-            }
-        }
-        Self::find(operations, options, || ModuleLayers::of_names(operations))
+        Self::find(operations, options, None)
     }
 
-    fn find(
-        operations: &[Operation],
-        options: &LayerOptions,
-        modules: impl FnOnce() -> ModuleLayers,
-    ) -> Self {
+    fn find(operations: &[Operation], options: &LayerOptions, model: Option<&Model>) -> Self {
+        let of_names = || ModuleLayers::of_names(operations);
+        let modules = || model.map_or_else(of_names, ModuleLayers::new);
         match &options.source {
             LayerSource::Regex(regex) => Self::by_regex(operations, regex, options),
             LayerSource::Modules => Self::by_modules(operations, modules()),
             LayerSource::Original => Self::by_default(operations, options),
             LayerSource::Best => {
                 let mut by_regex = Self::by_default(operations, options);
+                if model.is_none() && !by_regex.is_empty() {
+                    return by_regex;
+                }
                 let modules = modules();
                 let layers = by_regex.layers_by_name();
                 if !by_regex.is_empty() && modules.are_matched_by(&layers) {
@@ -132,8 +127,8 @@ impl Layering {
             NO_LAYER => Note::InputLayers(0),
             _ => Note::Name,
         };
-        let names = modules.layers.iter().map(|layer| layer.name.clone());
-        let names = [String::new()].into_iter().chain(names).collect();
+        let mut names = vec![String::new()];
+        names.extend(modules.layers.iter().map(|layer| layer.name.clone()));
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
             modules: modules
@@ -276,10 +271,10 @@ impl Layering {
     /// operations after the last layer).
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
-        self.named.iter().map(move |(text, named)| {
-            let place = |operation| self.place(operation, &layers);
-            (&**text, named.clone().map(place))
-        })
+        let place = move |operation| self.place(operation, &layers);
+        self.named
+            .iter()
+            .map(move |(text, named)| (&**text, named.clone().map(&place)))
     }
 
     /// Returns the place of an operation, as [`named_places`](Self::named_places) does. An
@@ -352,8 +347,7 @@ impl Layering {
     /// The names of operations in PopTorch may lack lists, so not all paths from them are certain.
     /// Other frameworks name all modules, so the result is always true for them.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
-        let is_torch = model.recording.framework == Framework::Poptorch;
-        !is_torch || self.tree(model).has_module(path)
+        model.recording.framework != Framework::Poptorch || self.tree(model).has_module(path)
     }
 
     /// Returns the modules of the model. If a regex found the layers, the modules are computed by
@@ -374,8 +368,8 @@ impl Layering {
     /// operation after it; `None` if there is none. The result is also `None` if only the regex for
     /// inputs of the first layer matches, since such an operation runs before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
-        let is_own = self.notes[operation] != Note::InputsRegexLayer0;
-        Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
+        let layer = self.layers[operation];
+        (layer != NO_LAYER && self.notes[operation] != Note::InputsRegexLayer0).then_some(layer)
     }
 
     /// Returns one entry per operation: the index of the layer that the operation's name contains,

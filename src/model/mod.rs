@@ -182,29 +182,25 @@ impl Model {
     }
 
     /// Returns one entry per operation group (operations with one debug context): whether
-    /// `is_wanted` is true for any operation of the group.
-    pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
-        self.groups_of_any(self.operations.iter().map(is_wanted))
+    /// `is_wanted` is true for any operation of the group, given by its index and its properties.
+    pub(crate) fn groups_with(&self, is_wanted: impl Fn(usize, &Operation) -> bool) -> Vec<bool> {
+        let mut has_any = vec![false; self.operation_groups.len()];
+        for (number, operation) in self.operations.iter().enumerate() {
+            has_any[operation.group as usize] |= is_wanted(number, operation);
+        }
+        has_any
     }
 
     /// Returns one entry per operation group (operations with one debug context): whether any of its
     /// operations begins at the liveness step `start` or later.
     pub(crate) fn groups_from(&self, start: u32) -> Vec<bool> {
-        self.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= start))
-    }
-
-    fn groups_of_any(&self, are_wanted: impl Iterator<Item = bool>) -> Vec<bool> {
-        let mut has_any = vec![false; self.operation_groups.len()];
-        for (operation, is_wanted) in self.operations.iter().zip(are_wanted) {
-            has_any[operation.group as usize] |= is_wanted;
-        }
-        has_any
+        self.groups_with(|_, operation| operation.window.is_some_and(|(first, _)| first >= start))
     }
 
     /// Returns one entry per use set (variables that the same operations use): how many operation
     /// groups update weights with the set's variables, where 2 means two or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
-        let is_update = self.groups_with(|operation| operation.is_update);
+        let is_update = self.groups_with(|_, operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
@@ -245,7 +241,7 @@ impl Model {
     /// Returns one entry per use set (the operations that use a variable): whether an operation of
     /// the forward pass uses the variable. Copies from and to the host do not count.
     pub(crate) fn sets_of_forward(&self) -> Vec<bool> {
-        let is_forward = self.groups_with(|operation| operation.pass.is_forward());
+        let is_forward = self.groups_with(|_, operation| operation.pass.is_forward());
         self.sets_of_any(|group| is_forward[group] && !self.operation_groups[group].only_streams())
     }
 
@@ -262,8 +258,7 @@ impl Model {
         let updates = self.updates_by_set();
         // The host both writes and reads weights. It never reads inputs back, and it never copies
         // constants.
-        let streams = |group: usize| self.operation_groups[group].only_streams();
-        let copies = self.users_by_set(streams);
+        let copies = self.users_by_set(|group| self.operation_groups[group].only_streams());
         // The forward pass reads weights, but neither accumulators nor optimizer state.
         let reads = self.sets_of_forward();
         (0u32..)

@@ -38,8 +38,10 @@ pub fn name_all(
         Ok(operation)
     };
     let all = found.operations.iter();
-    let mut operations: Vec<Operation> =
-        all.clone().map(named).collect::<Result<_, FileError>>()?;
+    let mut operations = all
+        .clone()
+        .map(named)
+        .collect::<Result<Vec<_>, FileError>>()?;
     let tensors: FxHashSet<u32> = operations
         .iter()
         .filter(|operation| operation.is_tensor)
@@ -211,15 +213,16 @@ impl<'a> Namer<'a> {
         };
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let call = || {
+                let layers = [
+                    SoftwareLayer::Poptorch,
+                    SoftwareLayer::Onnx,
+                    SoftwareLayer::Popxl,
+                ];
+                layers.into_iter().find_map(first).or_else(|| {
                     let context = debug_info.position(named_by)?;
                     let opid = debug_info.text(context, ContextField::Opid)?;
                     (op_type(opid) == "Call").then_some("Call")
-                };
-                first(SoftwareLayer::Poptorch)
-                    .or_else(|| first(SoftwareLayer::Onnx))
-                    .or_else(|| first(SoftwareLayer::Popxl))
-                    .or_else(call)
+                })
             }
             Some(layer) => first(layer),
             None => self.poplar_name(named_by, operation),
@@ -260,13 +263,12 @@ pub fn update_scope(name: &str) -> Option<&str> {
 /// gradients. Both are computed after the backward pass.
 fn is_of_clipping(op_type: &str, made: &str) -> bool {
     let (base, number) = made.rsplit_once("__t").unwrap_or((made, ""));
-    let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
-    is_numbered
-        && match op_type {
-            "ReduceSumSquare" => base.ends_with("_clipping"),
-            "Mul" => base.ends_with("_clipped"),
-            _ => false,
-        }
+    let end = match op_type {
+        "ReduceSumSquare" => "_clipping",
+        "Mul" => "_clipped",
+        _ => return false,
+    };
+    base.ends_with(end) && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns an operation's name without the functions that JAX writes around modules:
@@ -302,9 +304,12 @@ fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> Strin
         Some(_) => "Tensor",
         None => "Anonymous",
     };
-    let instance = instance.map_or_else(String::new, |instance| format!("({instance})"));
-    let tensor = tensor.map_or_else(String::new, |tensor| format!("/{tensor}"));
-    format!("{kind}{instance}{tensor}")
+    let instance = instance.map(|instance| format!("({instance})"));
+    let tensor = tensor.map(|tensor| format!("/{tensor}"));
+    [Some(kind.to_owned()), instance, tensor]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]

@@ -131,15 +131,12 @@ fn operation_context(
 pub struct UnnamedOperations {
     pub walk: Walk,
     /// One entry per visit in the walk over the program tree: the operation of the visited program,
-    /// as an index into `operations`, or [`NO_OPERATION`]. A program is visited once for each
-    /// sequence of Calls that leads to it.
-    pub operation_of: Vec<u32>,
+    /// as an index into `operations`; `None` if it belongs to no operation. A program is visited
+    /// once for each sequence of Calls that leads to it.
+    pub operation_of: Vec<Option<u32>>,
     pub operations: Vec<UnnamedOperation>,
     pub groups: Vec<UnnamedGroup>,
 }
-
-/// Marks a program or a liveness step that belongs to no operation.
-pub const NO_OPERATION: u32 = u32::MAX;
 
 /// An operation that has no name yet. It is identified by the Calls that lead to its programs, and
 /// by their debug context.
@@ -185,9 +182,7 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
         let found = *contexts
             .entry(debug_id)
             .or_insert_with(|| operation_context(debug_info, layer, debug_id));
-        let Some((context, is_anonymous)) = found else {
-            return NO_OPERATION;
-        };
+        let (context, is_anonymous) = found?;
         let index = *by_key.entry((path, context)).or_insert_with(|| {
             let index = operations.len() as u32;
             operations.push(UnnamedOperation {
@@ -207,7 +202,7 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
             index
         });
         operations[index as usize].programs.push(program);
-        index
+        Some(index)
     };
     let operation_of = walk.visits.iter().map(operation_of).collect();
     for group in &mut groups {

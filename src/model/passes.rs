@@ -37,8 +37,9 @@ pub fn find(operations: &mut [Operation]) -> Option<u32> {
     unmark_updates(operations, backward_start.unwrap_or(u32::MAX));
     if let Some(steps) = by_order {
         for operation in operations.iter_mut() {
-            let first = operation.window.map(|(first, _)| first);
-            let is_inside = first.is_some_and(|first| steps.contains(&first));
+            let is_inside = operation
+                .window
+                .is_some_and(|(first, _)| steps.contains(&first));
             operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
         }
     }
@@ -55,15 +56,10 @@ pub fn find(operations: &mut [Operation]) -> Option<u32> {
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     let scope =
         |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
-    let ends_before = |operation: &&Operation| {
-        operation
-            .window
-            .is_some_and(|(_, last)| last < backward_start)
-    };
+    let ends_before = |(_, last): (u32, u32)| last < backward_start;
     let forward: FxHashSet<String> = operations
         .iter()
-        .filter(|operation| operation.is_update)
-        .filter(ends_before)
+        .filter(|operation| operation.is_update && operation.window.is_some_and(ends_before))
         .filter_map(scope)
         .collect();
     for operation in operations.iter_mut().filter(|own| own.is_update) {
@@ -135,19 +131,15 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
         needed.map(|needed| needed < number).collect()
     };
     let without_results = updates(0);
-    let first_reads = sets.fold(u32::MAX, |first, group| {
-        let of_group = &groups[group];
-        let reads = of_group.computes() && !without_results[group];
-        let own = of_group.window.filter(|_| reads);
-        own.map_or(first, |(own, _)| first.min(own))
+    let first_reads = sets.fold(u32::MAX, |first, group| match groups[group].window {
+        Some((own, _)) if groups[group].computes() && !without_results[group] => first.min(own),
+        _ => first,
     });
-    let parameters = model.variables.uses().iter().filter_map(|variable| {
-        let VariableUse { class, set, bytes } = *variable;
+    let read = |&VariableUse { class, set, bytes }: &VariableUse| {
         let first = first_reads[set as usize];
-        let is_read = first < u32::MAX && model.is_parameter(class, set);
-        is_read.then_some((first, bytes, set))
-    });
-    let mut parameters: Vec<(u32, u64, u32)> = parameters.collect();
+        (first < u32::MAX && model.is_parameter(class, set)).then_some((first, bytes, set))
+    };
+    let mut parameters: Vec<_> = model.variables.uses().iter().filter_map(read).collect();
     parameters.sort_unstable();
     let read: u64 = parameters.iter().map(|&(_, bytes, _)| bytes).sum();
     let mut rest = read;
@@ -159,7 +151,7 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let last = (0..groups.len())
         .filter(|&group| updates[group])
         .max_by_key(|&group| groups[group].window.map(|(_, last)| last));
-    let changes = sets.fold(0, |changes, group| {
+    let changes = &sets.fold(0, |changes, group| {
         changes
             | match without_results[group] {
                 true if Some(group) == last => LAST,
@@ -168,13 +160,14 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
                 false => 0,
             }
     });
-    let is_of_last = |set: u32| changes[set as usize] == LAST;
-    let sets = parameters.iter().map(|&(_, _, set)| set);
-    let of_last: FxHashSet<u32> = sets.filter(|&set| is_of_last(set)).collect();
+    let changed_by = |wanted: u8| {
+        let changed = parameters.iter();
+        changed.filter(move |&&(_, _, set)| changes[set as usize] == wanted)
+    };
+    let bytes = |wanted| changed_by(wanted).map(|&(_, bytes, _)| bytes).sum::<u64>();
+    let of_last: FxHashSet<u32> = changed_by(LAST).map(|&(_, _, set)| set).collect();
     let is_head = of_last.len() <= 2;
-    let is_updated = |set: u32| changes[set as usize] == UPDATED || is_of_last(set) && !is_head;
-    let updated = parameters.iter().filter(|&&(_, _, set)| is_updated(set));
-    let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
+    let updated = bytes(UPDATED) + if is_head { 0 } else { bytes(LAST) };
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 

@@ -1,14 +1,14 @@
 //! Looks up single variables and programs of a profile after the model is built, because the model
 //! keeps variables only in groups.
 
-use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
+use super::operations::{UnnamedOperations, name_of};
 use crate::{
     message::FileError,
     profile::{NEVER_LIVE, Program, ProgramKind, Programs, VariableNames, Variables},
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Looks up the lowered variables of single tiles and the program of each liveness step, because
 /// the model keeps variables only in groups.
@@ -79,51 +79,46 @@ impl ProfileLookup {
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> Vec<Vec<TileVariable>> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         // One entry per tile: how many variables to find on it, and the largest variables that the
-        // loop below has found so far, as indices.
-        let mut by_tile: Vec<(usize, Vec<u32>)> = vec![(0, Vec::new()); tiles.unwrap_or(0)];
+        // loop below has found so far, each as its bytes and its index. The heap has the smallest
+        // of them on top.
+        let mut by_tile = vec![(0, BinaryHeap::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
             let (known, _) = &mut by_tile[tile as usize];
             *known = max_count.max(*known);
         }
         let (bytes, classes) = (&self.variables.bytes, &self.variables.classes);
-        let keep_largest = |positions: &mut Vec<u32>, max_count: usize| {
-            positions.sort_by_key(|&position| Reverse(bytes[position as usize]));
-            positions.truncate(max_count);
-        };
         for (position, &tile) in self.variables.tiles.iter().enumerate() {
-            let Some(&mut (max_count @ 1.., ref mut largest)) = by_tile.get_mut(usize::from(tile))
-            else {
+            let Some((max_count, largest)) = by_tile.get_mut(usize::from(tile)) else {
                 continue;
             };
-            // Whenever the length of a tile's list is a multiple of `max_count`, the list is sorted
-            // and cut to its `max_count` largest variables. Variables found later are appended
-            // unsorted. A variable that is not larger than the last sorted one is skipped.
-            let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
-            if largest.get(max_count - 1).is_some_and(is_too_small)
-                || classes[position] == NEVER_LIVE
-            {
+            let found = (Reverse(bytes[position]), position);
+            if classes[position] == NEVER_LIVE {
                 continue;
-            }
-            largest.push(position as u32);
-            if largest.len().is_multiple_of(max_count) {
-                keep_largest(largest, max_count);
+            } else if largest.len() < *max_count {
+                largest.push(found);
+            } else if let Some(mut smallest) = largest.peek_mut()
+                && found < *smallest
+            {
+                *smallest = found;
             }
         }
-        let variable = |position: u32| {
-            let index = position as usize;
-            TileVariable {
-                position,
-                class: classes[index],
-                set: self.set_of[index],
-                bytes: u64::from(bytes[index]),
-                category: self.variables.categories[index],
-            }
+        let variable = |(Reverse(bytes), index): (Reverse<u32>, usize)| TileVariable {
+            position: index as u32,
+            class: classes[index],
+            set: self.set_of[index],
+            bytes: u64::from(bytes),
+            category: self.variables.categories[index],
         };
-        let sorted = |(max_count, mut positions): (usize, Vec<u32>)| {
-            keep_largest(&mut positions, max_count);
-            positions.into_iter().map(variable).collect()
-        };
-        by_tile.into_iter().map(sorted).collect()
+        by_tile
+            .into_iter()
+            .map(|(_, largest)| {
+                largest
+                    .into_sorted_vec()
+                    .into_iter()
+                    .map(variable)
+                    .collect()
+            })
+            .collect()
     }
 
     /// Returns the name of the category of a variable (what it holds), such as `variable`.
@@ -186,24 +181,24 @@ pub struct StepProgram {
 }
 
 pub fn step_programs(programs: &Programs, found: &UnnamedOperations) -> Vec<StepProgram> {
-    let name = |program: &Program| {
+    let step_program = |program: &Program| {
         let kind = match &program.kind {
             ProgramKind::OnTileExecute(_) => "OnTileExecute",
             ProgramKind::DoExchange(_) => "DoExchange",
             ProgramKind::Call(_) => "Call",
             ProgramKind::Other(kind) => kind,
         };
-        match name_of(programs, program) {
+        let name = match name_of(programs, program) {
             "" => kind.to_string(),
             name => format!("{kind} {name}"),
+        };
+        StepProgram {
+            name,
+            operation: None,
         }
     };
-    let step_program = |program| StepProgram {
-        name: name(program),
-        operation: None,
-    };
     let mut all: Vec<StepProgram> = programs.all.iter().map(step_program).collect();
-    for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
+    for (number, operation) in (0u32..).zip(&found.operations) {
         for &program in &operation.programs {
             all[program as usize].operation.get_or_insert(number);
         }

@@ -9,7 +9,7 @@ use super::{
     operations::UnnamedGroup,
     use_sets::{NO_USERS, UseSetIndex, UseSets, Users},
 };
-use crate::profile::Profile;
+use crate::profile::{Profile, Variables};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -32,8 +32,8 @@ pub fn refine(
             // A variable that no operation uses is in every stage, whatever its label (the name of
             // its tensor) is, so it needs none.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
-        });
-    let labels = labels.collect();
+        })
+        .collect();
     split_sets(labels, set_of, sets, |_, label| (label, NO_USERS));
     let pairing = Pairing {
         profile,
@@ -106,23 +106,15 @@ impl Pairing<'_> {
     /// operations compute too. Returns the variables with exactly one partner, ascending, and the
     /// use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
-        let programs = &self.profile.programs;
-        // Each compute set, with the number of compute sets of its operation. If this number is
-        // large ([`MIN_COMPUTE_SETS`]), the operation may work on the whole model.
-        let mut compute_sets: Vec<(u32, usize)> = Vec::new();
-        for group in groups {
-            let own = group
-                .programs
-                .iter()
-                .copied()
-                .filter(|&program| programs.compute_set(program).is_some());
-            let count = own.clone().count();
-            compute_sets.extend(own.map(|program| (program, count)));
-        }
-        let mut pairs: Vec<VariablePartner> = compute_sets
-            .into_par_iter()
-            .flat_map_iter(|(program, count)| self.of_compute_set(program, count))
-            .collect();
+        let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();
+        let of_group = |group: &UnnamedGroup| {
+            let mut own = group.programs.clone();
+            own.retain(runs_vertices);
+            let count = own.len();
+            own.into_par_iter()
+                .flat_map_iter(move |program| self.of_compute_set(program, count))
+        };
+        let mut pairs: Vec<VariablePartner> = groups.par_iter().flat_map(of_group).collect();
         pairs.par_sort_unstable();
         pairs.dedup();
         // The partner of a variable is the weight that it belongs to, as an optimizer's moment
@@ -173,33 +165,28 @@ impl Pairing<'_> {
             .copied()
     }
 
-    fn place(&self, variable: u32) -> TileAndBytes {
-        let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
-        (tiles[variable as usize], bytes[variable as usize])
-    }
-
     /// Finds partners for the variables of a program that only its own operation computes with. For
     /// example, the partner of an optimizer's moment is its weight. Candidates are the program's
     /// other variables on the same tile with an equal number of elements. If several variables have
     /// the same tile and size, the first gets the first candidate, the second the second, and so
     /// on. State (variables with a label) and temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
-        let (others, unshared): (Vec<u32>, Vec<u32>) =
-            self.used(program).partition(|&v| self.has_shared_set(v));
-        let with_place = |variable: u32| (self.place(variable), variable);
-        let mut others: Vec<PlacedVariable> = others
-            .into_iter()
-            .map(|variable| (self.place(variable), self.set_of[variable as usize]))
-            .collect();
-        others.sort_unstable();
+        let Variables { tiles, bytes, .. } = &self.profile.variables;
+        let place = |variable: u32| (tiles[variable as usize], bytes[variable as usize]);
+        let (mut others, unshared): (Vec<PlacedVariable>, Vec<PlacedVariable>) = self
+            .used(program)
+            .map(|variable| (place(variable), variable))
+            .partition(|&(_, variable)| self.has_shared_set(variable));
+        let set_of = |variable: u32| self.set_of[variable as usize];
+        others.sort_unstable_by_key(|&(place, variable)| (place, set_of(variable)));
         // Of the variables that only this operation computes with, those with a label (the
         // framework's name of the tensor) are state, such as an optimizer's moments. The others are
         // temporaries.
-        let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
-        let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
+        let is_state =
+            |&(_, variable): &PlacedVariable| self.profile.variables.label(variable) != 0;
+        let (state, temporaries): (Vec<_>, Vec<_>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
         for unshared in [state, temporaries] {
-            let unshared: Vec<_> = unshared.into_iter().map(with_place).collect();
             let widths = widths(&unshared, &others);
             let mut next: FxHashMap<TileAndBytes, usize> = FxHashMap::default();
             for (place, variable) in unshared {
@@ -208,7 +195,8 @@ impl Pairing<'_> {
                     .map(|&width| of_elements(&others, place, width));
                 if let Some(partners) = candidates.find(|found| !found.is_empty()) {
                     let turn = next.entry(place).or_default();
-                    pairs.push((variable, partners[*turn % partners.len()].1));
+                    let (_, partner) = partners[*turn % partners.len()];
+                    pairs.push((variable, set_of(partner)));
                     *turn += 1;
                 }
             }
@@ -220,8 +208,7 @@ impl Pairing<'_> {
 /// The tile and the size in bytes of a variable.
 type TileAndBytes = (u16, u32);
 
-/// The tile and the size in bytes of a variable, and the variable's use set (the operation groups
-/// that use the variable).
+/// The tile and the size in bytes of a variable, and the index of the variable.
 type PlacedVariable = (TileAndBytes, u32);
 
 /// Possible ratios of the element size of a variable to that of its partner, as fractions: an
@@ -233,7 +220,7 @@ const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 /// (such as the weight of an optimizer's moment). The first is the ratio by which the most of the
 /// variables `unshared` have a candidate of the right size in `others` (sorted). With other ratios,
 /// an unrelated weight on the tile may have the right size by chance.
-fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
+fn widths(unshared: &[PlacedVariable], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {
         unshared

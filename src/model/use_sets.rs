@@ -273,10 +273,8 @@ impl UseSetIndex {
     /// program uses, ascending, each with the role of its variables, such as destination of an
     /// exchange. If they have several roles, the first in the order of [`Role`] is taken.
     pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
-        let program = &profile.programs.all[program as usize];
-        let compute_set = profile.programs.set_of(program);
-        let Program { kind, regions, .. } = program;
-        let mut sets: Vec<(u32, Role)> = compute_set
+        let Program { kind, regions, .. } = &profile.programs.all[program as usize];
+        let mut sets: Vec<(u32, Role)> = (profile.programs.compute_set(program))
             .and_then(|set| profile.compute_set_variables.position(set.id))
             .iter()
             .flat_map(|&list| &self.of_compute_sets[list as usize])
@@ -289,8 +287,8 @@ impl UseSetIndex {
                 _ => Role::Reads,
             };
             if let Some(list) = profile.region_variables.position(id) {
-                let list = self.of_regions[list as usize].iter();
-                sets.extend(list.map(|&set| (set, role)));
+                let list = &self.of_regions[list as usize];
+                sets.extend(list.iter().map(|&set| (set, role)));
             }
         }
         sets.sort_unstable();
@@ -299,8 +297,8 @@ impl UseSetIndex {
     }
 
     pub fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        let roles = self.roles(profile, program).into_iter();
-        roles.map(|(set, _)| set).collect()
+        let roles = self.roles(profile, program);
+        roles.iter().map(|&(set, _)| set).collect()
     }
 }
 

@@ -52,10 +52,10 @@ pub struct Walk {
     /// One entry per visit of a program: the call path (the Calls that lead to the program), and
     /// the program as an index into `Programs::all`.
     pub visits: Vec<(Path, u32)>,
-    numbers: FxHashMap<(Path, u32), u32>,
+    numbers: FxHashMap<(Path, u32), usize>,
     /// The visits of programs in the order in which they ended, as indices into `visits`. The visit
     /// of a child ends before the visits of its parents.
-    ended: Vec<u32>,
+    ended: Vec<usize>,
 }
 
 impl Walk {
@@ -80,7 +80,7 @@ impl Walk {
         Ok(self.paths.push(path, index))
     }
 
-    pub fn visit(&self, path: Path, program: u32) -> Option<u32> {
+    pub fn visit(&self, path: Path, program: u32) -> Option<usize> {
         self.numbers.get(&(path, program)).copied()
     }
 
@@ -92,15 +92,14 @@ impl Walk {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
             for number in all.iter().filter_map(|&program| self.visit(path, program)) {
-                let count = &mut counts[number as usize];
+                let count = &mut counts[number];
                 *count = count.saturating_add(more).min(limits::EXECUTIONS);
             }
         };
         add(&mut counts, EMPTY_PATH, &programs.roots, 1);
         for &number in self.ended.iter().rev() {
-            let (path, program) = self.visits[number as usize];
-            let times = repeats.get(&program).copied().unwrap_or(1);
-            let count = counts[number as usize].saturating_mul(times);
+            let (path, program) = self.visits[number];
+            let count = counts[number].saturating_mul(*repeats.get(&program).unwrap_or(&1));
             let longer = self.paths.longer.get(&(path, program)).unwrap_or(&path);
             let below = below(&programs.all[program as usize]);
             add(&mut counts, *longer, below, count);
@@ -131,11 +130,11 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     // The visits that have begun and not ended, outermost first: the index of each visit, the call
     // path of the programs below it, and those programs that are still to be visited. The first
     // entry stands for the whole program tree.
-    let mut stack = vec![(None, EMPTY_PATH, programs.roots.iter())];
+    let mut stack = vec![(None::<usize>, EMPTY_PATH, programs.roots.iter())];
     while let Some((visit, path, left)) = stack.last_mut() {
         let (path, Some(&index)) = (*path, left.next()) else {
             if let &mut Some(visit) = visit {
-                on_way[walk.visits[visit as usize].1 as usize] = false;
+                on_way[walk.visits[visit].1 as usize] = false;
                 walk.ended.push(visit);
             }
             stack.pop();
@@ -157,11 +156,11 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
                      than {max} visits of programs, more than any real model has; {OVER_BOUND}"
                 ));
             }
-            walk.numbers.insert((path, index), number as u32);
+            walk.numbers.insert((path, index), number);
             walk.visits.push((path, index));
             let below_path = walk.path_below(path, index, program)?;
             on_way[index as usize] = true;
-            stack.push((Some(number as u32), below_path, below(program).iter()));
+            stack.push((Some(number), below_path, below(program).iter()));
         }
     }
     Ok(walk)
@@ -290,9 +289,12 @@ impl StepIndex {
                 .take_while(|(a, b)| a == b)
                 .count()
         };
-        let programs = operation.programs.iter();
         let (mut longest, mut window) = (0, None);
-        for &step in programs.flat_map(|&program| self.of(program)) {
+        for &step in operation
+            .programs
+            .iter()
+            .flat_map(|&program| self.of(program))
+        {
             let shared = shared(step);
             if shared > longest {
                 (longest, window) = (shared, None);

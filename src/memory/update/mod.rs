@@ -278,7 +278,7 @@ struct Updates<'a> {
 
 impl<'a> Updates<'a> {
     fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
-        let is_update = model.groups_with(|operation| operation.is_update);
+        let is_update = model.groups_with(|_, operation| operation.is_update);
         let is_updated = model.sets_of_any(|group| is_update[group]);
         // Copies from or to the host do not change the role of a variable in updates, so operation
         // groups that only copy are ignored.

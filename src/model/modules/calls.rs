@@ -64,24 +64,22 @@ impl Calls {
             .map(|owner| (owner.rsplit('.').next().unwrap_or(owner), owner))
             .collect();
         for (operation, path) in paths.iter().enumerate() {
-            let mut called = Vec::with_capacity(path.ends.len());
+            let mut called = Vec::new();
+            let mut begin = 0;
             for (depth, &end) in (1..).zip(&path.ends) {
-                let begin = path.ends[..depth - 1].last().map_or(0, |&end| end);
                 let name = path.text[begin..end].trim_start_matches(['/', '.']);
+                begin = end;
                 let elsewhere = owners.get(name).copied().filter(|_| depth > path.aligned);
                 let own = elsewhere.unwrap_or(&path.text[..end]);
                 let is_certain = elsewhere.is_some() || depth <= path.certain;
-                let next = calls.paths.len();
-                let number = *numbers.entry((own, is_certain)).or_insert(next);
-                if number == next {
+                called.push(*numbers.entry((own, is_certain)).or_insert_with(|| {
                     let known = if is_certain { own } else { "" };
                     calls.paths.push(known.replace('/', "."));
                     calls.runs.push(0);
-                }
-                called.push(number);
+                    calls.runs.len() - 1
+                }));
             }
-            let before = calls.at(operation.checked_sub(1));
-            for &module in &called[shared(before, &called)..] {
+            for &module in &called[shared(calls.at(operation.checked_sub(1)), &called)..] {
                 calls.runs[module] += 1;
             }
             calls.of_operations.push(called);
@@ -100,8 +98,9 @@ impl Calls {
     /// Returns the modules that are being called while an operation of the forward pass runs, the
     /// outermost first. The list is empty before the first operation (`None`) and after the last.
     fn at(&self, operation: Option<usize>) -> &[usize] {
-        let called = operation.and_then(|operation| self.of_operations.get(operation));
-        called.map_or(&[], |called| called)
+        operation.map_or(&[], |at| {
+            self.of_operations.get(at).map_or(&[], Vec::as_slice)
+        })
     }
 
     /// Returns the modules that call `operation` but not `neighbour`, the operation beside it
@@ -174,8 +173,9 @@ impl ModuleLayers {
     pub fn has_module(&self, path: &str) -> bool {
         let path = path.replace('/', ".");
         self.modules.calls.paths.iter().any(|known| {
-            let below = known.strip_prefix(&path);
-            below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+            known
+                .strip_prefix(&path)
+                .is_some_and(|below| below.is_empty() || below.starts_with('.'))
         })
     }
 

@@ -2,7 +2,7 @@
 //! a regex. The other layers are given by a list with the layer of each operation: a number from 1,
 //! or 0 for none.
 
-use super::{ModuleLayers, evidence::LARGE, paths::shared, which_are_layers::Lengths};
+use super::{ModuleLayer, ModuleLayers, evidence::LARGE, paths::shared, which_are_layers::Lengths};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -46,18 +46,18 @@ impl ModuleLayers {
     /// 1, or 0 for none). In the latter, operations between two layers are added to the earlier
     /// one.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
-        let own = self.layers.iter();
-        let own = own.map(|layer| layer.runs[0].operations.clone());
-        let others = self.runs_of(layers).into_iter().map(|(_, run)| run);
+        let own = self.layers.iter().map(|layer| &layer.runs[0].operations);
+        let others = self.runs_of(layers);
         let sums = &self.modules.sums;
-        [own.collect(), others.collect()].map(|runs: Vec<Range<usize>>| {
-            let lengths = Lengths::new(sums, runs.iter());
+        let describe = |runs: Vec<&Range<usize>>| {
+            let lengths = Lengths::new(sums, runs.iter().copied());
             Description {
                 length: runs.iter().map(|run| lengths.of(run)).sum(),
-                longest: runs.iter().map(Range::len).max().unwrap_or(0),
+                longest: runs.iter().map(|run| run.len()).max().unwrap_or(0),
                 largest: runs.iter().map(|run| sums.bytes(run)).max().unwrap_or(0),
             }
-        })
+        };
+        [own.collect(), others.iter().map(|(_, run)| run).collect()].map(describe)
     }
 
     /// Divides the forward pass into runs, that is, series of consecutive operations of one layer.
@@ -99,17 +99,16 @@ impl ModuleLayers {
     /// Returns whether `layers` leave out a block: whether a module that begins outside all of
     /// `layers` has the same types of operations as a module that begins inside one of them.
     fn has_block_outside(&self, layers: &[u32]) -> bool {
-        let forward = &self.modules.forward;
-        let (inside, outside): (Vec<_>, Vec<_>) = self
-            .layers
+        let modules = &self.modules;
+        let block = |layer: &ModuleLayer| {
+            let run = modules.block(&layer.runs[0]);
+            let is_inside = layers[modules.forward[run.start]] != 0;
+            (is_inside, modules.sums.likeness(run))
+        };
+        let blocks: FxHashSet<(bool, u64)> = self.layers.iter().map(block).collect();
+        blocks
             .iter()
-            .map(|layer| self.modules.block(&layer.runs[0]))
-            .partition(|run| layers[forward[run.start]] != 0);
-        let likeness = |run| self.modules.sums.likeness(run);
-        let inside: FxHashSet<u64> = inside.into_iter().map(likeness).collect();
-        outside
-            .into_iter()
-            .any(|run| inside.contains(&likeness(run)))
+            .any(|&(is_inside, likeness)| is_inside && blocks.contains(&(false, likeness)))
     }
 
     /// Returns whether `layers`, such as those of a regex, describe the model as well as its
@@ -128,9 +127,6 @@ impl ModuleLayers {
             .runs_of(layers)
             .into_iter()
             .all(|(layer, _)| layer == 0 || seen.insert(layer));
-        if !are_single || self.has_block_outside(layers) {
-            return false;
-        }
         let [own, other] = self.descriptions(layers);
         // A layer may have up to 1.5 times the bytes of the largest module, since a smaller
         // difference does not justify more layers.
@@ -138,6 +134,10 @@ impl ModuleLayers {
             .largest
             .saturating_add(own.largest / 2)
             .max(self.modules.sums.all_bytes() / LARGE);
-        other.length <= own.length && other.longest <= own.longest && other.largest <= allowed
+        are_single
+            && !self.has_block_outside(layers)
+            && other.length <= own.length
+            && other.longest <= own.longest
+            && other.largest <= allowed
     }
 }

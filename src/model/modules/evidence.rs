@@ -3,8 +3,9 @@
 //! parameters tell which modules call an operation.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::{Label, Model, NO_NODE, Operation, TensorKind, ascending, crossing};
+use crate::model::{Label, Model, NO_NODE, Operation, TensorKind, crossing};
 use std::{
+    collections::BTreeSet,
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
     ops::Range,
 };
@@ -71,25 +72,26 @@ impl<'a> Evidence<'a> {
     pub fn new(model: &'a Model, named: bool) -> Self {
         let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
-        let mut position = vec![NONE; model.operations.len()];
+        let mut position = vec![None; model.operations.len()];
         for (at, &operation) in evidence.forward.iter().enumerate().rev() {
             first_of_group[model.operations[operation].group as usize] = at;
-            position[operation] = at;
+            position[operation] = Some(at);
         }
         evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
         let first_of_set = model
             .use_sets
             .fold(NONE, |first: usize, group| first.min(first_of_group[group]));
-        let sets = (0u32..).zip(first_of_set);
-        for (set, first) in sets.filter(|&(_, first)| first != NONE) {
-            evidence.bytes[first] += bytes[set as usize].all;
+        for (set, first) in (0u32..).zip(first_of_set) {
+            let Some(sum) = evidence.bytes.get_mut(first) else {
+                continue;
+            };
+            *sum += bytes[set as usize].all;
             let Label { tensor, kind, .. } = model.label_of(set);
             if *kind == TensorKind::Variable && !tensor.is_empty() {
                 evidence.parameters[first].push(tensor);
-                let groups = model.use_sets.groups(set);
-                for at in groups.map(|group| first_of_group[group]) {
-                    if let Some(used) = evidence.used.get_mut(at)
+                for group in model.use_sets.groups(set) {
+                    if let Some(used) = evidence.used.get_mut(first_of_group[group])
                         && used.len() < USED
                         && !used.contains(&&**tensor)
                     {
@@ -111,13 +113,10 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    fn add_flow(&mut self, model: &Model, position: &[usize]) {
+    fn add_flow(&mut self, model: &Model, position: &[Option<usize>]) {
         let of_node = |node: u32| {
-            model.flow.nodes[node as usize]
-                .operations
-                .iter()
-                .map(|&operation| position[operation as usize])
-                .find(|&at| at != NONE)
+            let mut operations = model.flow.nodes[node as usize].operations.iter();
+            operations.find_map(|&operation| position[operation as usize])
         };
         let mut passed = Vec::new();
         for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
@@ -169,9 +168,11 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
-    let is_list = |at: usize| path.get(at + 1).is_some_and(|part| is_number(part));
-    let called = (0..path.len()).filter(|&at| !is_list(at));
-    let called: Vec<&str> = called.map(|at| path[at]).collect();
+    let next = path.iter().skip(1).chain([&""]);
+    let called: Vec<&str> = (path.iter().zip(next))
+        .filter(|(_, next)| !is_number(next))
+        .map(|(module, _)| *module)
+        .collect();
     (!called.is_empty()).then(|| called.join("/"))
 }
 
@@ -222,13 +223,14 @@ impl RunSums {
     /// Returns a number that is equal for two series of operations with the same types of
     /// operations, each type equally often, in any order.
     pub fn likeness(&self, operations: &Range<usize>) -> u64 {
-        let types = self.types[operations.clone()].iter();
-        types.fold(0, |sum, kind| sum.wrapping_add(*kind))
+        self.types[operations.clone()]
+            .iter()
+            .fold(0, |sum, kind| sum.wrapping_add(*kind))
     }
 
-    /// Returns the hashes of the distinct types of some operations, ascending.
-    pub fn kinds(&self, operations: &Range<usize>) -> Box<[u64]> {
-        ascending(self.types[operations.clone()].iter().copied())
+    /// Returns the hashes of the distinct types of some operations.
+    pub fn kinds(&self, operations: &Range<usize>) -> BTreeSet<u64> {
+        self.types[operations.clone()].iter().copied().collect()
     }
 }
 

@@ -31,7 +31,7 @@ use evidence::{Evidence, RunSums};
 pub(crate) use names::without_numbers;
 
 use outline::shared_scope;
-use paths::{Lookup, bare, components, full_paths, is_number, scope_and_type};
+use paths::{Lookup, ModulePath, bare, components, full_paths, is_number, scope_and_type};
 pub use runs::Repeat;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::{ops::Range, sync::Arc};
@@ -109,8 +109,7 @@ impl ModuleLayer {
 
 impl ForwardModules {
     fn by_names(operations: &[Operation], evidence: Evidence<'_>) -> Self {
-        let forward = evidence.forward.iter();
-        let names: Vec<_> = forward
+        let names: Vec<_> = (evidence.forward.iter())
             .map(|&number| unwrapped(&operations[number].name))
             .collect();
         let (mut scopes, types): (Vec<&str>, Vec<&str>) =
@@ -119,45 +118,39 @@ impl ForwardModules {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
         let paths = full_paths(&scopes, &evidence.parameters, &evidence.used);
-        let calls = Calls::new(&paths);
-        let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
-        let parts = paths
-            .iter()
-            .map(|path| components(path).map(Box::from).collect());
-        let tree = Tree::new(parts.collect());
+        let parts = |path: &ModulePath<'_>| components(&path.text).map(Box::from).collect();
         let mut lookup = Lookup::default();
         // Names of variables may lack the outermost modules, which call all operations (`model` in
         // Keras). So each scope (the modules that call an operation) is also added to `lookup`
         // without these modules. This is not done if it would leave only numbers, as in `Add:0/1`.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
-        let below: Vec<&str> = scopes
-            .iter()
+        let mut below: Vec<&str> = (scopes.iter())
             .map(|scope| scope.get(root..).map_or("", bare))
             .collect();
-        let is_list = below
+        if below
             .iter()
-            .all(|scope| scope.is_empty() || is_number(scope));
-        for (number, (scope, path)) in (0..).zip(scopes.iter().zip(&paths)) {
-            lookup.add(scope, number);
-            if !is_list {
-                lookup.add(below[number], number);
+            .all(|scope| scope.is_empty() || is_number(scope))
+        {
+            below.fill("");
+        }
+        for (number, path) in paths.iter().enumerate() {
+            for text in [scopes[number], below[number], &path.text] {
+                lookup.add(text, number);
             }
-            lookup.add(path, number);
         }
         // A map from parameters to operations keeps the last entry for a parameter, so entries are
         // added in reverse order: the first operation that uses the parameter remains.
-        let parameters = evidence.parameters.iter().enumerate().rev();
-        let parameters =
-            parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
+        let parameters = (evidence.parameters.iter().enumerate().rev())
+            .flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
             sums: RunSums::new(&evidence.bytes, &types),
-            calls,
+            calls: Calls::new(&paths),
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
             forward: evidence.forward,
-            tree,
+            tree: Tree::new(paths.iter().map(parts).collect()),
             parameters: parameters.collect(),
             lookup,
             without_modules: None,
@@ -180,8 +173,8 @@ impl ForwardModules {
         };
         // Each operation is taken to make one tensor, which is passed on to the last operation that
         // uses the tensor.
-        let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
-        let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
+        let tensors = (evidence.flow.chunk_by(|one, other| one.0 == other.0))
+            .map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
         Self {
             tree: tree::by_flow(&sums, &evidence.crossing, &tensors),
@@ -248,15 +241,15 @@ impl ForwardModules {
     /// operations. The other nodes of the run are small neighbouring modules or operations that
     /// were joined to it.
     fn module(&self, run: &Run) -> usize {
-        let size = |&&node: &&usize| {
+        let size = |&node: &usize| {
             let node = &self.tree.nodes[node];
             (!node.is_own, node.operations.len())
         };
         run.nodes
             .iter()
+            .copied()
             .rev()
             .max_by_key(size)
-            .copied()
             .unwrap_or(0)
     }
 
@@ -287,8 +280,10 @@ impl ModuleLayers {
     /// little data flows.
     pub fn new(model: &Model) -> Self {
         let operations = &model.operations;
-        let by_names = ForwardModules::by_names(operations, Evidence::new(model, true));
-        let found = Self::of(by_names);
+        let found = Self::of(ForwardModules::by_names(
+            operations,
+            Evidence::new(model, true),
+        ));
         if (2..=limits::LAYERS).contains(&found.layers.len()) {
             return found.with_all_runs(model);
         }
@@ -311,8 +306,7 @@ impl ModuleLayers {
             Some(_) => modules.of_few_bytes(),
             None => modules.with_own(modules.cover()),
         };
-        let layers = runs.into_iter().map(|run| vec![run]).collect();
-        let layers = modules.layers(layers, None);
+        let layers = modules.layers(runs.into_iter().map(|run| vec![run]).collect(), None);
         Self {
             modules: Arc::new(modules),
             ..Self::default()

@@ -56,7 +56,7 @@ impl ModuleLayers {
                 operations: tree.operations(number).len(),
                 bytes: self.modules.sums.bytes(tree.operations(number)),
                 runs: runs[tree.path(number)],
-                layer: layer.map(|&name| name.clone()),
+                layer: layer.copied().cloned(),
             });
             if layer.is_none() {
                 let modules = tree.submodules(number).rev();
@@ -71,17 +71,12 @@ impl ModuleLayers {
     /// operation names) of each layer, with any number in place of numbers. Returns `None` if no
     /// layer has a scope, or if there are more than [`ALTERNATIVES`] scopes.
     pub fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
+        let name = |at: usize| &*operations[self.modules.forward[at]].name;
         let mut seen = FxHashSet::default();
-        let mut scopes: Vec<String> = Vec::new();
-        for layer in &self.layers {
-            let names = layer
-                .operations()
-                .map(|at| &*operations[self.modules.forward[at]].name);
-            let scope = pattern(&shared_scope(names));
-            if !scope.is_empty() && seen.insert(scope.clone()) {
-                scopes.push(scope);
-            }
-        }
+        let scopes: Vec<String> = (self.layers.iter())
+            .map(|layer| pattern(&shared_scope(layer.operations().map(name))))
+            .filter(|scope| !scope.is_empty() && seen.insert(scope.clone()))
+            .collect();
         (1..=ALTERNATIVES)
             .contains(&scopes.len())
             .then(|| format!("^({})(?:/|$)", scopes.join("|")))

@@ -51,13 +51,9 @@ pub fn scope_and_type(name: &str) -> (&str, &str) {
     let (scope, kind) = name.rsplit_once('/').unwrap_or(("", name));
     let kind = kind.split(':').next().unwrap_or(kind);
     let bare = kind.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = bare.len() < kind.len() && bare.ends_with(['_', '.']) && bare.len() > 1;
-    let kind = if is_numbered {
-        &bare[..bare.len() - 1]
-    } else {
-        kind
-    };
-    (scope, kind)
+    let numbered = bare.strip_suffix(['_', '.']);
+    let numbered = numbered.filter(|name| !name.is_empty() && bare.len() < kind.len());
+    (scope, numbered.unwrap_or(kind))
 }
 
 /// Splits a path into the names of its modules: `a.b/c` has `a`, `b` and `c`.
@@ -197,14 +193,12 @@ pub fn full_paths<'a>(
             .map(|(depth, other, own)| {
                 Beginning::new(own, scope, depth, number.saturating_sub(other))
             });
-        let mut owners = parameters[number].iter();
-        ModulePath {
-            elsewhere: match aligned[number] {
-                Some(_) => None,
-                None => owners.find_map(|parameter| owner(scope, parameter)),
-            },
-            ..aligned_path(best.unwrap_or_default(), scope, &lists)
+        let mut path = aligned_path(best.unwrap_or_default(), scope, &lists);
+        if aligned[number].is_none() {
+            let mut owned = parameters[number].iter();
+            path.elsewhere = owned.find_map(|parameter| owner(scope, parameter));
         }
+        path
     };
     (0..scopes.len()).map(path).collect()
 }
@@ -243,13 +237,10 @@ fn alignments<'a>(
             .filter(|_| parameters[number].is_empty())
     };
     for number in 0..scopes.len() {
-        let Some(known) = known(number) else { continue };
-        let own = used[number]
-            .iter()
-            .filter_map(|parameter| align(scopes[number], parameter))
-            .find(|own| known.contains_key(own.path()));
-        if own.is_some() {
-            aligned[number] = own;
+        if let Some(known) = known(number) {
+            aligned[number] = (used[number].iter())
+                .filter_map(|parameter| align(scopes[number], parameter))
+                .find(|own| known.contains_key(own.path()));
         }
     }
     let before = running(scopes, &aligned, 0..scopes.len());

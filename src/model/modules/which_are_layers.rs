@@ -154,11 +154,12 @@ impl ForwardModules {
             let item = items[a];
             !self.tree.nodes[item].children.is_empty() && kinds[a].len() < run(item).len()
         };
-        let is_within =
-            |a: usize, b: usize| (kinds[a].iter()).all(|kind| kinds[b].binary_search(kind).is_ok());
         let is_like = |a: usize, b: usize| {
             let (few, many) = (run(items[a]).len(), run(items[b]).len());
-            a != b && few <= 2 * many && many <= 2 * few && (is_within(a, b) || is_within(b, a))
+            a != b
+                && few <= 2 * many
+                && many <= 2 * few
+                && (kinds[a].is_subset(&kinds[b]) || kinds[b].is_subset(&kinds[a]))
         };
         let has_like = |a: usize| numbers.clone().any(|b| is_like(a, b));
         let ends = self.crossing[run(node).start].max(self.narrowest(run(node).end));

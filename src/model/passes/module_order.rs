@@ -37,11 +37,10 @@ pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> 
         })
         .collect();
     order.sort_by_key(|&(window, _)| window);
-    let modules: Vec<usize> = order.iter().map(|&(_, module)| module).collect();
-    let backward = backward_pass(&modules, numbers.len())?;
-    let steps = order[backward].iter().map(|&(window, _)| window);
-    let first = steps.clone().next()?.0;
-    Some(first..=steps.map(|(_, last)| last).max()?)
+    let (windows, modules): (Vec<(u32, u32)>, Vec<usize>) = order.into_iter().unzip();
+    let backward = &windows[backward_pass(&modules, numbers.len())?];
+    let last = backward.iter().map(|&(_, last)| last).max()?;
+    Some(backward[0].0..=last)
 }
 
 /// Returns the module path of an operation: its name without the last part. If the result is itself
@@ -72,18 +71,16 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
         after[run[0]].get_or_insert((begin, begin + run.len()));
         begin += run.len();
     }
-    let is_shared = |&module: &usize| last_before[module].is_some() && after[module].is_some();
-    let operations = modules.iter().filter(|module| is_shared(module)).count();
-    let mut shared: Vec<usize> = (0..count).filter(is_shared).collect();
-    shared.sort_by_key(|&module| last_before[module]);
-    let reversed = shared
-        .windows(2)
-        .filter(|pair| after[pair[0]] > after[pair[1]]);
+    let both = |module: usize| Some((last_before[module]?, after[module]?));
+    let operations = modules.iter().filter_map(|&module| both(module)).count();
+    let mut shared: Vec<_> = (0..count).filter_map(both).collect();
+    shared.sort_unstable();
+    let reversed = shared.windows(2).filter(|pair| pair[0].1 > pair[1].1);
     let is_backward = operations * 100 >= modules.len() * SHARED
         && reversed.count() * 100 >= shared.len().saturating_sub(1) * REVERSED
         && shared.len() > 1;
-    let ends = shared.iter().filter_map(|&module| Some(after[module]?.1));
-    Some(start..ends.max()?).filter(|_| is_backward)
+    let end = shared.iter().map(|&(_, (_, end))| end).max()?;
+    is_backward.then_some(start..end)
 }
 
 /// Returns the index of the operation at which the backward pass would start. Candidates are

@@ -73,7 +73,7 @@ impl Placement {
             counted: variables.counted,
             of_group,
             of_cluster,
-            layered_groups: layered_groups(model, layering),
+            layered_groups: model.groups_with(|number, _| layering.layers[number] != NO_LAYER),
             by_touch: variables.by_touch,
             sets,
             by_pass,
@@ -98,8 +98,9 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let (of_group, sharing) = of_users(model, &operations, &mut sets, |_, _| true);
-        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
-        let (_, counted) = of_users(model, &operations, &mut sets, is_layered);
+        let (_, counted) = of_users(model, &operations, &mut sets, |_, reason| {
+            reason != Reason::Pseudo
+        });
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
             rules: Rules::Classic,
@@ -110,17 +111,13 @@ impl Placement {
             repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups: layered_groups(model, layering),
+            layered_groups: model.groups_with(|number, _| layering.layers[number] != NO_LAYER),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
             by_pass,
         })
     }
-}
-
-fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
-    model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER))
 }
 
 /// Where the flow of data places each operation. The flow gives a level: an index into In, the
@@ -154,11 +151,7 @@ impl<'a> FoundPlaces<'a> {
         for (level, &place) in (0..).zip(&places) {
             level_of[place as usize] = level;
         }
-        let level = |layer: u32| level_of[layer as usize];
-        let levels: Vec<_> = seeds.iter().map(|layer| layer.map(level)).collect();
-        let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
-        let out = places.len() as u32 - 1;
-        let (of_operation, shared) = Levels::find(model, (&levels, out), parameter);
+        let (of_operation, shared) = Levels::find(model, layering, &seeds, &level_of);
         let is_forward = |&number: &usize| model.operations[number].pass != Pass::Backward;
         let layered = (0..seeds.len()).filter(|&number| seeds[number].is_some());
         let last = layered.clone().rev().find(is_forward);
@@ -229,8 +222,8 @@ impl<'a> FoundPlaces<'a> {
                 (sets.one(place), reason)
             }
             (None, Reach::Shared(parameter)) => {
-                let levels = self.shared[parameter].iter();
-                let places = ascending(levels.map(|&level| self.places[level as usize]));
+                let places = self.shared[parameter].iter();
+                let places = ascending(places.map(|&level| self.places[level as usize]));
                 (sets.intern(&places), Reason::Touched)
             }
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
@@ -254,12 +247,12 @@ impl<'a> FoundPlaces<'a> {
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
-        let is_forward = operation.pass.is_forward() && computes;
-        let out = self.layering.names.len() as u32;
-        match number {
-            _ if !is_forward || self.layering.is_empty() => (NOWHERE, Reason::Touched),
-            _ if number < *self.layers.start() => (sets.one(IN), Reason::BeforeLayers),
-            _ => (sets.one(out), Reason::AfterLayers),
+        if !operation.pass.is_forward() || !computes || self.layering.is_empty() {
+            (NOWHERE, Reason::Touched)
+        } else if number < *self.layers.start() {
+            (sets.one(IN), Reason::BeforeLayers)
+        } else {
+            (sets.one(self.layering.len() as u32), Reason::AfterLayers)
         }
     }
 }
@@ -278,9 +271,11 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
         }
     }
     for (operation, place) in model.operations.iter().zip(operations) {
-        let own = by_name.get(&*operation.name).copied().flatten();
-        if is_named(operation) && place.reason == Reason::Touched {
-            *place = own.unwrap_or(*place);
+        if is_named(operation)
+            && place.reason == Reason::Touched
+            && let Some(&Some(own)) = by_name.get(&*operation.name)
+        {
+            *place = own;
         }
     }
 }

@@ -74,13 +74,12 @@ impl OutOn {
     /// the weights that several places share. If Out runs on the first IPU, the first stage also
     /// needs the stash and transfer buffers of Out (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
-        let joins = |tie: &WeightTie| {
-            !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
-        };
         match self {
             OutOn::First => true,
             OutOn::Last => false,
-            OutOn::Auto => ties.iter().any(joins),
+            OutOn::Auto => ties.iter().any(|tie| {
+                !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
+            }),
         }
     }
 }

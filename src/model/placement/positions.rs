@@ -176,20 +176,15 @@ impl Positions {
     /// operation at which a layer or Out begins (`Layering::with_named`); a part of the path of a
     /// layer's module.
     pub fn find(&self, name: &str) -> Named {
-        let pseudo_layer = match (name, self.pseudo_layers) {
-            _ if self.layers.iter().any(|layer| layer == name) => None,
-            ("Out", PseudoLayers::InAndOut) => self.out(),
-            ("None", PseudoLayers::NoneFirst)
-            | ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn)
-            | ("Out", PseudoLayers::OutWithIn) => Some(0),
-            _ => None,
-        };
-        if let Some(position) = pseudo_layer {
-            return Named::Layer(position);
-        }
-        match self.named.iter().find(|(text, _)| text == name) {
-            Some((_, named)) => named.clone().map(|place| self.of_place(place as u32)),
-            None => lookup(name, &self.layers, &self.modules).map(|layer| layer + 1),
+        // The first position is called `In Out` if both In and Out are in it.
+        let is_named = |&position: &usize| self.name(position).split(' ').any(|own| own == name);
+        let pseudo_layer = [0].into_iter().chain(self.out()).find(is_named);
+        let is_layer = self.layers.iter().any(|layer| layer == name);
+        let named = self.named.iter().find(|(text, _)| text == name);
+        match (pseudo_layer, named) {
+            (Some(position), _) if !is_layer => Named::Layer(position),
+            (_, Some((_, named))) => named.clone().map(|place| self.of_place(place as u32)),
+            _ => lookup(name, &self.layers, &self.modules).map(|layer| layer + 1),
         }
     }
 }

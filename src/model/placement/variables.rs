@@ -59,7 +59,7 @@ impl<'a> VariablePlaces<'a> {
             bytes,
             counted,
             by_touch: vec![false; model.use_sets.len()],
-            is_reaching: model.groups_of_any(operations.iter().map(OperationPlace::is_open)),
+            is_reaching: model.groups_with(|number, _| operations[number].is_open()),
             of_group,
         };
         let mut all_used = Vec::new();

@@ -72,14 +72,16 @@ pub fn ties(
         *all_bytes += bytes;
         all_places.extend(places);
     }
-    let tie = |(name, (bytes, places)): (&str, (u64, BTreeSet<u32>))| WeightTie {
-        weight: name.to_string(),
-        bytes,
-        places: places.into_iter().collect(),
-        is_untied: options.unties_all || options.untie.iter().any(|other| other == name),
-        ..WeightTie::default()
-    };
-    let mut ties: Vec<WeightTie> = weights.into_iter().map(tie).collect();
+    let mut ties: Vec<WeightTie> = weights
+        .into_iter()
+        .map(|(name, (bytes, places))| WeightTie {
+            weight: name.to_string(),
+            bytes,
+            places: places.into_iter().collect(),
+            is_untied: options.unties_all || options.untie.iter().any(|other| other == name),
+            ..WeightTie::default()
+        })
+        .collect();
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }

@@ -4,7 +4,7 @@
 mod parameters;
 mod phases;
 
-use crate::model::{FlowEdge, FlowNode, Model, NO_NODE, ascending};
+use crate::model::{FlowEdge, FlowNode, Layering, Model, NO_NODE, ascending};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level: an index into the list of In, the layers in the order in which they first run, and Out.
@@ -72,8 +72,8 @@ pub struct Levels<'a> {
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
     /// One entry per node of the data flow (steps of one operation): the edges whose variables the
-    /// node uses, as indices.
-    incoming: Vec<Vec<usize>>,
+    /// node uses.
+    incoming: Vec<Vec<&'a FlowEdge>>,
     /// One entry per node of the data flow (steps of one operation): the parameters, such as
     /// weights, that the node uses, as indices.
     parameters: Vec<Vec<usize>>,
@@ -96,31 +96,33 @@ pub struct Levels<'a> {
 
 impl<'a> Levels<'a> {
     /// Finds the level (In, a layer or Out) of each operation. Also returns the levels that share
-    /// each parameter (ascending; empty unless several levels share it). `levels` has the level of
-    /// the layer in the name of each operation, and `out` is the highest level. `weight_level`
-    /// returns the level of the layer in the name of a weight with a given use set (the operation
-    /// groups that use it).
+    /// each parameter (ascending; empty unless several levels share it). `layers` has the layer in
+    /// the name of each operation, and `level_of` the level of each place (In, layers, Out).
     pub fn find(
         model: &'a Model,
-        (levels, out): (&[Option<Level>], Level),
-        weight_level: impl Fn(u32) -> Option<Level>,
+        layering: &Layering,
+        layers: &[Option<u32>],
+        level_of: &[Level],
     ) -> (Vec<Reach>, Vec<Vec<Level>>) {
+        let level = |layer: u32| level_of[layer as usize];
         let at = |level: Option<Level>| level.map_or(Reach::Unknown, Reach::At);
         let flow = &model.flow;
         let none = || vec![None; flow.nodes.len()];
         let seed = |node: &FlowNode| {
-            node.operations
-                .iter()
-                .find_map(|&operation| levels[operation as usize])
+            let mut operations = node.operations.iter();
+            operations
+                .find_map(|&operation| layers[operation as usize])
+                .map(level)
         };
         let seeds: Vec<Option<Level>> = flow.nodes.iter().map(seed).collect();
-        let by_name = flow.parameters.iter().map(|own| at(weight_level(own.0)));
+        let by_name = (flow.parameters.iter())
+            .map(|&(set, _)| at(layering.layer_in(model.label_of(set)).map(level)));
         let mut levels = Self {
             model,
-            out,
+            out: level_of.len() as u32 - 1,
             phases: Vec::new(),
-            incoming: by_node(model, flow.edges.iter().map(|edge| &edge.to)),
-            parameters: by_node(model, flow.parameters.iter().map(|own| &own.1)),
+            incoming: by_node(model, flow.edges.iter().map(|edge| (edge, &edge.to))),
+            parameters: by_node(model, flow.parameters.iter().map(|own| &own.1).enumerate()),
             parameter_found: by_name.collect(),
             shared: vec![Vec::new(); flow.parameters.len()],
             before: none(),
@@ -145,8 +147,7 @@ impl<'a> Levels<'a> {
     }
 
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> {
-        let edges = &self.model.flow.edges;
-        self.incoming[node].iter().map(|&edge| &edges[edge])
+        self.incoming[node].iter().copied()
     }
 
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
@@ -160,10 +161,14 @@ impl<'a> Levels<'a> {
         self.phases[node] == Phase::Forward
     }
 
+    /// Returns whether a node after the forward pass writes the variables of `edge`.
+    fn is_made_later(&self, edge: &FlowEdge) -> bool {
+        edge.from != NO_NODE && !self.is_forward(edge.from as usize)
+    }
+
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> {
-        let from = self.inputs(node).map(|edge| edge.from);
-        from.filter(|&from| from != NO_NODE)
-            .map(|from| from as usize)
+        let from = self.inputs(node).map(|edge| edge.from as usize);
+        from.filter(|&from| from != NO_NODE as usize)
     }
 
     fn consumers(&self, node: usize) -> impl Iterator<Item = usize> {
@@ -282,12 +287,11 @@ impl<'a> Levels<'a> {
             // this node. The parameter may be the weight of an embedding that encoder and decoder
             // share.
             let shares_with_in = || {
-                let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
-                let shared = &self.parameters[node];
-                let mut users = shared
+                self.parameters[node]
                     .iter()
-                    .flat_map(|&own| &self.model.flow.parameters[own].1);
-                users.any(|&user| is_in(user as usize))
+                    .flat_map(|&own| &self.model.flow.parameters[own].1)
+                    .map(|&user| user as usize)
+                    .any(|user| self.is_forward(user) && self.found[user] == Reach::At(0))
             };
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
@@ -311,9 +315,10 @@ impl<'a> Levels<'a> {
         // If only Out uses the node's results, the node is in Out.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).into_iter().rev() {
-            let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
-            let users = self.join(self.consumers(node).map(|user| self.found[user]));
-            if is_late && users == out {
+            if self.found[node].is_unknown()
+                && Some(node) > last_layer
+                && self.join(self.consumers(node).map(|user| self.found[user])) == out
+            {
                 self.found[node] = out;
             }
         }
@@ -341,8 +346,9 @@ impl<'a> Levels<'a> {
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             let uses_stash_of_in = || {
-                let mut stash = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
-                stash.any(|found| found == Reach::At(0))
+                self.inputs(node)
+                    .flat_map(|edge| self.forward_ends(edge))
+                    .any(|found| found == Reach::At(0))
             };
             self.found[node] = match (self.before[node], self.after[node]) {
                 // A sum of gradients is at the level (In, a layer or Out) where the last of the
@@ -439,10 +445,11 @@ impl<'a> Levels<'a> {
     /// and that no later node uses. A norm of gradients is no such sum, because updates use the
     /// gradients after the norm.
     fn sums_gradients(&self, node: usize) -> bool {
-        let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         self.inputs(node)
             .all(|edge| edge.to.last() == Some(&(node as u32)))
-            && self.producers(node).all(is_gradient)
+            && self
+                .producers(node)
+                .all(|from| self.phases[from] == Phase::Backward)
     }
 
     /// Returns the level (In, a layer or Out) of each operation: the common level of its nodes
@@ -465,11 +472,16 @@ impl<'a> Levels<'a> {
     }
 }
 
-fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<usize>> {
+/// Returns one entry per node of the data flow (steps of one operation): the `items` that come with
+/// the node.
+fn by_node<'a, T: Clone>(
+    model: &Model,
+    items: impl Iterator<Item = (T, &'a Box<[u32]>)>,
+) -> Vec<Vec<T>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
-    for (number, nodes) in (0..).zip(lists) {
+    for (item, nodes) in items {
         for &node in nodes {
-            by_node[node as usize].push(number);
+            by_node[node as usize].push(item.clone());
         }
     }
     by_node

@@ -23,8 +23,7 @@ impl Levels<'_> {
                 && self.inputs(node).all(|edge| edge.from != NO_NODE)
                 && self.producers(node).all(|from| is_made[from]);
         }
-        let open = self.open(Phase::Forward).into_iter().rev();
-        for node in open.filter(|&node| is_made[node]) {
+        for node in (0..is_made.len()).rev().filter(|&node| is_made[node]) {
             let after = self.join(self.consumers(node).map(|to| self.found[to]));
             if let Reach::At(_) = after {
                 self.found[node] = after;
@@ -43,10 +42,10 @@ impl Levels<'_> {
                 .map(|&node| node as usize)
                 .filter(|&node| !is_forward || self.is_forward(node));
             let found = users.clone().map(|node| self.found[node]);
-            let is_open = is_forward || self.parameter_found[number].is_unknown();
             match self.join(found.clone()) {
                 Reach::Unknown => {}
-                _ if !is_open || self.is_of_updates(users) => {}
+                _ if !is_forward && !self.parameter_found[number].is_unknown() => {}
+                _ if self.is_of_updates(users) => {}
                 Reach::Several if is_forward => {
                     self.shared[number] = found.filter_map(Reach::level).collect();
                     self.parameter_found[number] = Reach::Shared(number);
@@ -143,10 +142,8 @@ impl Levels<'_> {
     /// results. Single numbers, such as the scale of all gradients, do not count as gradients.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> {
         let number = self.model.min_tensor_bytes();
-        let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
-        let is_late = |from: u32| from != NO_NODE && !self.is_forward(from as usize);
-        edges
-            .filter(move |edge| is_late(edge.from))
+        self.inputs(node)
+            .filter(move |edge| edge.bytes >= number && self.is_made_later(edge))
             .flat_map(ends)
             .filter(move |&to| to > node)
     }

@@ -22,10 +22,12 @@ impl Levels<'_> {
                         .any(|&own| self.model.operations[own as usize].is_backward),
                     None => !self.outgoing(number).is_empty(),
                 };
-                match backward_start {
-                    Some(start) if node.first >= start && is_backward => Phase::Backward,
-                    Some(start) if node.first >= start => Phase::Late,
-                    _ => Phase::Forward,
+                if backward_start.is_none_or(|start| node.first < start) {
+                    Phase::Forward
+                } else if is_backward {
+                    Phase::Backward
+                } else {
+                    Phase::Late
                 }
             })
             .collect()
@@ -97,16 +99,11 @@ impl Levels<'_> {
     /// gradient that `node` uses must be as large as the largest tensor that the forward node
     /// makes.
     pub fn mirrors(&self, node: usize, level: Level) -> bool {
-        let Some(made) = self.largest_made(node) else {
-            return false;
-        };
-        let is_gradient = |from: u32| {
-            let phase = self.phases.get(from as usize);
-            phase.is_some_and(|&phase| phase != Phase::Forward)
-        };
-        self.inputs(node)
-            .filter(|edge| is_gradient(edge.from))
-            .any(|edge| self.forward_sizes.contains(&(level, made, edge.bytes)))
+        self.largest_made(node).is_some_and(|made| {
+            self.inputs(node)
+                .filter(|edge| self.is_made_later(edge))
+                .any(|edge| self.forward_sizes.contains(&(level, made, edge.bytes)))
+        })
     }
 
     fn largest_made(&self, node: usize) -> Option<u64> {
