@@ -3,12 +3,13 @@
 //! IPUs, the pipeline, and the split), and other splits that the report compares with its own
 //! split.
 
-use super::{Inputs, StepFacts, join};
+use super::{Inputs, StepFacts};
 use crate::{
     memory::{Pipeline, Recompute, Schedule, StatePlace},
     model::LayerNames,
     search::{Claim, SearchResult, free_bytes},
     time::narrow,
+    wording::join,
 };
 #[cfg(test)]
 use schemars::JsonSchema;

@@ -1,11 +1,12 @@
 //! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
-use super::{Cell, Table, join, table};
+use super::{Cell, Table, table};
 use crate::{
     memory::{MemoryModel, Parts, StageMemory},
     model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules},
     profile::RecordedTile,
+    wording::join,
 };
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;

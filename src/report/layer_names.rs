@@ -2,11 +2,10 @@
 //! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
-use super::join;
 use crate::{
     escape::printable,
     model::{LayerNames, PseudoLayers},
-    wording::displayed,
+    wording::{displayed, join},
 };
 
 impl PseudoLayers {

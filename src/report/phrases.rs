@@ -103,14 +103,10 @@ pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
 
-pub fn with_commas(all: impl IntoIterator<Item = impl fmt::Display>) -> String {
-    join(all, ", ")
-}
-
 /// Returns an introduction (`text`) followed by `names`, such as options, with commas between;
 /// `None` if there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
-    (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
+    (!names.is_empty()).then(|| format!("{text}{}", join(names.iter().map(code), ", ")))
 }
 
 impl Phrase {

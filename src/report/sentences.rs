@@ -14,12 +14,12 @@ pub(super) use refusal::*;
 
 use super::{
     CoverageFacts, PlanFacts, Proof, Report, Split,
-    phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas},
+    phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages},
 };
 use crate::{
     memory::{Pipeline, Schedule, StatePlace},
     model::Framework,
-    wording::{capital, counted, listed},
+    wording::{capital, counted, join, listed},
 };
 use rustc_hash::FxHashSet;
 
@@ -188,11 +188,12 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
 /// slowest stage can take, and the sentence says whether all splits were tried. Returns `None` if
 /// the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
-    let numbers = with_commas(
+    let numbers = join(
         proof
             .objectives
             .iter()
             .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
+        ", ",
     );
     let slowest = "that the slowest stage takes at least";
     let (head, subject) = match (proof.objective == "time", proof.optimal) {
@@ -283,11 +284,12 @@ pub fn tried(report: &Report) -> Option<String> {
     };
     let tried = |name: fn(&Pipeline) -> String| {
         let mut seen = FxHashSet::default();
-        with_commas(
+        join(
             plan.pipelines_tried
                 .iter()
                 .map(name)
                 .filter(|name| seen.insert(name.clone())),
+            ", ",
         )
     };
     Some(format!(

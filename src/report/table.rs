@@ -3,10 +3,10 @@
 //! the columns. If a field fills a column, the path of the field is also the place of the column's
 //! values in the JSON report, and the compiler checks that the field exists.
 
-use super::{Report, join};
+use super::Report;
 use crate::{
     model::{LayerNames, PseudoLayers},
-    wording::{Units, displayed, share},
+    wording::{Units, displayed, join, share},
 };
 #[cfg(test)]
 use schemars::JsonSchema;

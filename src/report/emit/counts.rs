@@ -7,7 +7,7 @@ use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
     escape::{is_digits, printable},
     model::PseudoLayers,
-    report::join,
+    wording::join,
 };
 use rustc_hash::FxHashSet;
 use std::ops::Range;

@@ -4,8 +4,8 @@
 use super::FormSource;
 use crate::{
     escape::printable,
-    report::{Split, join, sentences, with_commas},
-    wording::grouped,
+    report::{Split, sentences},
+    wording::{grouped, join},
 };
 use serde::Serialize;
 
@@ -196,7 +196,7 @@ impl Line {
             "stages" => stages.to_string(),
             "last-stage" => stages.saturating_sub(1).to_string(),
             "fullest" => grouped(split.peak()),
-            "counts" => with_commas(counts()),
+            "counts" => join(counts(), ", "),
             "numbers" => join(counts(), " "),
             "lists" => {
                 let mut lists = self.lists(split);
@@ -207,7 +207,10 @@ impl Line {
                     _ if rest.len() > 0 => lists.push(rest.collect()),
                     _ => {}
                 }
-                with_commas(lists.iter().map(|items| format!("[{}]", items.join(", "))))
+                join(
+                    lists.iter().map(|items| format!("[{}]", items.join(", "))),
+                    ", ",
+                )
             }
             "free" => match (split.max_stages as usize).saturating_sub(stages) {
                 0 => return None,

@@ -10,8 +10,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Format, Report, join, sentences, terminal, terminal::TextStyle};
-use crate::{escape::json_in_script, wording::capital};
+use super::{Format, Report, sentences, terminal, terminal::TextStyle};
+use crate::{
+    escape::json_in_script,
+    wording::{capital, join},
+};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;

@@ -6,9 +6,9 @@ use crate::{
     model::WeightTie,
     report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name},
     report::{
-        Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
+        Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage,
     },
-    wording::{counted, displayed, listed, share},
+    wording::{counted, displayed, join, listed, share},
 };
 
 /// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
@@ -71,11 +71,12 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
 /// Lists kinds of memory, such as vertex code, with their bytes as words of a sentence. `named` has
 /// the names and the bytes of all kinds; kinds without bytes are left out.
 fn with_bytes(named: &[(&str, u64)]) -> String {
-    with_commas(
+    join(
         named
             .iter()
             .filter(|(_, bytes)| *bytes > 0)
             .map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))),
+        ", ",
     )
 }
 
@@ -157,10 +158,11 @@ fn accumulation(report: &Report) -> Option<String> {
 fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
-        let categories = with_commas(
+        let categories = join(
             live.categories
                 .iter()
                 .map(|own| format!("{} {}", name(&own.name), Bytes(own.bytes))),
+            ", ",
         );
         lines.push(format!("  live then by category: {categories}"));
     }
@@ -175,7 +177,7 @@ fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
             "    {} {} ({})",
             Amount(variable.bytes),
             name(&variable.name),
-            with_commas(facts)
+            join(facts, ", ")
         )
     }));
     lines
@@ -257,7 +259,7 @@ fn tied_weight(report: &Report, tied: &WeightTie) -> String {
     let names = Phrase::List(listed(names.map(displayed)));
     let has_in = tied.layers.contains(&None);
     let of = if has_in { "of" } else { "of layers" };
-    let stages = with_commas(&tied.stages);
+    let stages = join(&tied.stages, ", ");
     let place = match (tied.stages.as_slice(), tied.is_untied) {
         ([], false) => "on one IPU in every split".to_string(),
         ([], true) => "untied".to_string(),

@@ -6,8 +6,8 @@ use crate::{
     model::Framework,
     report::phrases::{Amount, Count, code, in_parentheses, name, stages},
     report::step::three_digits,
-    report::{BestSplit, PipelineFacts, Report, StepFacts, join},
-    wording::counted,
+    report::{BestSplit, PipelineFacts, Report, StepFacts},
+    wording::{counted, join},
 };
 
 /// Returns the sentences about the pipeline that runs the split: who chose it, how the profile was

@@ -6,10 +6,10 @@ use crate::{
     model::Framework,
     report::phrases::{Amount, Bytes, at_step, code, layers, name, stages},
     report::step::three_digits,
-    report::{Phrase, Refusal, RelaxationFacts, Report, with_commas},
+    report::{Phrase, Refusal, RelaxationFacts, Report},
     search::{Advice, Change, OverLimit},
     solve::Cause,
-    wording::{counted, displayed},
+    wording::{counted, displayed, join},
 };
 
 /// Returns the sentence that says why no split of the model's layers fits in the pipeline.
@@ -160,7 +160,7 @@ pub fn missing_memory(report: &Report) -> Option<String> {
     let largest = match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
-        (false, _) => format!("; the largest variables are {}", with_commas(all)),
+        (false, _) => format!("; the largest variables are {}", join(all, ", ")),
     };
     Some(format!(
         "the most memory is missing in {}: {} of {} on tile {}{largest}",
@@ -201,7 +201,7 @@ pub fn advice(advice: &Advice) -> String {
 /// as `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
-        |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
+        |names: &[String]| Phrase::List(join(names.iter().map(|name| displayed(name)), ", "));
     let mut parts = Vec::new();
     if !relaxation.constraints.is_empty() {
         parts.push(format!("without {}", list(&relaxation.constraints)));
