@@ -151,7 +151,7 @@ impl Inputs<'_> {
             state_by_default: options.pipeline.state.is_none(),
             state_bytes: match self.memory.pipeline().state {
                 StatePlace::OnChip => None,
-                _ => Some(sum(&self.memory.streamed_state())),
+                _ => Some(sum(self.memory.streamed_state())),
             },
             schedule_by_default: options.pipeline.schedule.is_none(),
             runs: self.runs(search),

@@ -150,7 +150,10 @@ impl FormSource<'_> {
                 .least_accumulation(forward_stages)
                 .to_string(),
             "steps" => self.accumulation(stages)?.to_string(),
-            "ipus" => join((0..stages).chain(self.out_returns(stages).then_some(0)), ", "),
+            "ipus" => join(
+                (0..stages).chain(self.out_returns(stages).then_some(0)),
+                ", ",
+            ),
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),
             "no-verdict" => NO_VERDICT.to_string(),

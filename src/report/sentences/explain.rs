@@ -5,9 +5,7 @@ use super::other_pipelines;
 use crate::{
     model::WeightTie,
     report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name},
-    report::{
-        Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage,
-    },
+    report::{Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage},
     wording::{counted, displayed, join, listed, share},
 };
 
