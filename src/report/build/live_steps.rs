@@ -75,13 +75,12 @@ impl<'a> ChosenSteps<'a> {
             }
             max_steps /= 2;
         }
-        let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
-        for tile in tiles {
-            let mut listed = chosen.largest(tile);
-            if !chosen.tiles.is_empty() {
-                listed.truncate(max_of_others);
-            }
-            chosen.tiles.push((tile, listed));
+        chosen.tiles = tiles
+            .iter()
+            .map(|&tile| (tile, chosen.largest(tile)))
+            .collect();
+        for (_, listed) in &mut chosen.tiles[1..] {
+            listed.truncate(MAX_LISTED_OF_OTHERS / (tiles.len() - 1));
         }
         chosen
     }
@@ -102,31 +101,32 @@ impl<'a> ChosenSteps<'a> {
             let before = points.partition_point(|&(from, _)| from <= step);
             points[..before].last().map_or(0, |&(_, bytes)| bytes)
         };
-        let program = |program: Option<&StepProgram>| {
-            program.map_or_else(String::new, |program| program.name.clone())
-        };
-        let operations = &self.inputs.model.operations;
         let operation = |program: Option<&StepProgram>| {
-            let operation = operations.get(program?.operation? as usize)?;
-            Some(operation.name.to_string())
+            let operation = program?.operation? as usize;
+            Some(
+                self.inputs
+                    .model
+                    .operations
+                    .get(operation)?
+                    .name
+                    .to_string(),
+            )
         };
         let runs = self.steps.iter().map(|&step| lookup.program_at(step));
         let mut room = MAX_SUMS;
-        let mut tiles = self
-            .tiles
-            .iter()
-            .enumerate()
-            .map(|(place, (tile, listed))| {
-                let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
-                let sums = live.layers.len() * self.steps.len();
-                if place > 0 && sums > room {
-                    live.layers.clear();
-                }
-                room = room.saturating_sub(sums);
-                live
-            });
+        let mut tiles = (self.tiles.iter().enumerate()).map(|(place, (tile, listed))| {
+            let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
+            let sums = live.layers.len() * self.steps.len();
+            if place > 0 && sums > room {
+                live.layers.clear();
+            }
+            room = room.saturating_sub(sums);
+            live
+        });
         LiveSteps {
-            programs: runs.clone().map(program).collect(),
+            programs: (runs.clone())
+                .map(|program| program.map_or_else(String::new, |program| program.name.clone()))
+                .collect(),
             operations: runs.map(operation).collect(),
             not_always_live: self.steps.iter().map(not_always_live).collect(),
             steps: self.steps.clone(),
@@ -164,10 +164,7 @@ impl<'a> ChosenSteps<'a> {
             }
         }
         let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
-        let mut categories: Vec<_> = categories
-            .iter()
-            .cloned()
-            .zip(by_category)
+        let mut categories: Vec<_> = (categories.iter().cloned().zip(by_category))
             .map(|(name, sums)| CategoryAtSteps {
                 name,
                 bytes: sums.by_step(),
@@ -175,17 +172,18 @@ impl<'a> ChosenSteps<'a> {
             .filter(|category| highest(category) > Some(0))
             .collect();
         categories.sort_by_key(|category| Reverse(highest(category)));
-        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
-            name: inputs.name(position),
-            bytes: sums.by_step(),
-        };
         TileAtSteps {
             tile,
             counts: counts.by_step(),
             bytes: bytes.by_step(),
             always_live,
             categories,
-            layers: by_layer.into_iter().enumerate().map(layer).collect(),
+            layers: (by_layer.into_iter().enumerate())
+                .map(|(position, sums)| LayerAtSteps {
+                    name: inputs.name(position),
+                    bytes: sums.by_step(),
+                })
+                .collect(),
             variables: listed.iter().map(|own| self.variable(own, names)).collect(),
         }
     }
@@ -193,14 +191,12 @@ impl<'a> ChosenSteps<'a> {
     /// Describes a variable for the HTML page: its name from `names`, and the drawn steps at which
     /// the variable is live.
     fn variable(&self, variable: &TileVariable, names: &VariablesByPosition) -> VariableAtSteps {
-        let steps = self
-            .spans(variable)
-            .into_iter()
-            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: self.inputs.live_variable(&names[&variable.position]),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
-            live: steps.collect(),
+            live: (self.spans(variable).into_iter())
+                .map(|(from, to)| (self.steps[from], self.steps[to - 1]))
+                .collect(),
         }
     }
 
@@ -219,24 +215,22 @@ impl<'a> ChosenSteps<'a> {
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
+        let turn = self.inputs.model.backward_start;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
             .chain(stages.map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
+            .chain(
+                turn.into_iter()
+                    .flat_map(|first| [first.saturating_sub(1), first]),
+            )
             .collect();
-        if let Some(first) = self.inputs.model.backward_start {
-            chosen.extend([first.saturating_sub(1), first]);
-        }
         let spans = self.inputs.memory.layer_spans();
         // A deep model has more layers than an HTML page can draw steps. Half of `max_steps` is
         // kept for high and low points of the curve, so only every n-th layer has its ends drawn.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
-        chosen.extend(
-            spans
-                .iter()
-                .step_by(every)
-                .flat_map(|span| [span.from, span.to]),
-        );
+        let drawn = spans.iter().step_by(every);
+        chosen.extend(drawn.flat_map(|span| [span.from, span.to]));
         for (step, _) in thin(&on_tile.points, max_steps.saturating_sub(chosen.len())) {
             if chosen.len() < max_steps {
                 chosen.insert(step);
@@ -281,11 +275,8 @@ impl<'a> ChosenSteps<'a> {
             }
             is_large
         };
-        self.lists[tile as usize]
-            .iter()
-            .copied()
-            .filter(is_listed)
-            .collect()
+        let all = self.lists[tile as usize].iter().copied();
+        all.filter(is_listed).collect()
     }
 }
 
@@ -295,9 +286,8 @@ impl<'a> ChosenSteps<'a> {
 /// number.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
-    let stages = stages.map(|tile| (tile, MAX_OTHERS));
     let all = all.iter().map(|&tile| (tile, MIN_OTHERS));
-    for (tile, limit) in stages.chain(all) {
+    for (tile, limit) in stages.map(|tile| (tile, MAX_OTHERS)).chain(all) {
         if tiles.len() <= limit && !tiles.contains(&tile) {
             tiles.push(tile);
         }
