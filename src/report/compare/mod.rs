@@ -55,8 +55,7 @@ impl<'a> Comparison<'a> {
     /// Returns whether the split fits in the earlier and in the later report; `None` for a report
     /// without a split.
     fn fits(&self) -> [Option<bool>; 2] {
-        self.reports
-            .map(|report| report.split.as_ref().map(|split| split.fits))
+        self.reports.map(|report| Some(report.split.as_ref()?.fits))
     }
 
     /// Returns whether the split of the later report no longer fits. An earlier report without a
@@ -126,7 +125,6 @@ fn layers<'a>(earlier: &'a Report, later: &'a Report) -> Vec<ComparedLayer<'a>> 
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     let facts = |report: &Report| {
-        let tiles = report.provenance.target.tiles.to_string();
         let around = match report.pseudo_layers {
             PseudoLayers::NoneFirst => "None before them",
             PseudoLayers::InAndOut => "In before them and Out after them",
@@ -136,12 +134,13 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
             ("the memory model", report.provenance.memory_model.clone()),
             ("what is before and after the layers", around.to_string()),
             ("the limit of a tile", report.memory.limit.to_string()),
-            ("the number of tiles", tiles),
+            (
+                "the number of tiles",
+                report.provenance.target.tiles.to_string(),
+            ),
         ]
     };
     let warning = |text| Warning::new(format!("compared with another report: {text}"));
-    let no_split = (earlier.split.is_none())
-        .then(|| warning("it has no split; write it again with --solve".to_string()));
     facts(earlier)
         .into_iter()
         .zip(facts(later))
@@ -152,7 +151,10 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
                  only the model"
             ))
         })
-        .chain(no_split)
+        .chain(
+            (earlier.split.is_none())
+                .then(|| warning("it has no split; write it again with --solve".to_string())),
+        )
         .collect()
 }
 
@@ -184,14 +186,16 @@ impl Comparison<'_> {
     /// and peak. Rows about the time of a step are left out if neither report has the time.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
-            self.reports.map(|report| {
-                report
-                    .split
-                    .as_ref()
-                    .map_or(Cell::Empty, |split| cell(report, split))
-            })
+            let of_split = |report: &Report| Some(cell(report, report.split.as_ref()?));
+            self.reports
+                .map(|report| of_split(report).unwrap_or(Cell::Empty))
         };
-        let of_step = [
+        let rows = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
             (
                 "Micro-batches of a step",
                 both(|report, _| report.step.as_ref().map(|step| step.micro_batches).into()),
@@ -201,17 +205,10 @@ impl Comparison<'_> {
                 both(|report, _| report.step.as_ref().map(|step| step.cycles).into()),
             ),
         ];
-        let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
-        let rows = [
-            ("Fits", both(|_, split| split.fits.into())),
-            ("Limit", both(|_, split| split.limit.into())),
-            ("IPUs", both(|_, split| split.max_stages.into())),
-            ("Stages", both(|_, split| split.stages.len().into())),
-            ("Peak memory", both(|_, split| split.peak().into())),
-        ]
-        .into_iter()
-        .chain(of_step.into_iter().filter(is_known));
-        table!("compare-verdict", rows, |(name, [before, now])| {
+        let is_known = |(name, cells): &(&str, [Cell; 2])| {
+            !name.ends_with("of a step") || *cells != [Cell::Empty, Cell::Empty]
+        };
+        table!("compare-verdict", rows.into_iter().filter(is_known), |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
             "Now" Text (now),
@@ -219,8 +216,8 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        let count = self.reports.map(|report| report.stages().len());
-        table!("compare-stages", 0..count[0].max(count[1]), |number|
+        let [before, now] = self.reports.map(|report| report.stages().len());
+        table!("compare-stages", 0..before.max(now), |number|
             let layers = self.reports.map(|report| {
                 let stage = report.stages().get(number)?;
                 Some(report.pseudo_layers.names_of(&stage.layers).join(" "))
@@ -281,7 +278,6 @@ impl Comparison<'_> {
     }
 
     fn growth(&self, look: &TextStyle) -> String {
-        let count = self.grown().count();
         let most = self.grown().max_by_key(|&(_, growth)| growth);
         let Some((layer, [on_tile, total])) = most else {
             return "no layer grew".to_string();
@@ -291,7 +287,8 @@ impl Comparison<'_> {
             _ => (total, "over all tiles"),
         };
         format!(
-            "layers that grew: {count}, most of all {} by {} {tiles}",
+            "layers that grew: {}, most of all {} by {} {tiles}",
+            self.grown().count(),
             printable(layer),
             look.units.amount(u64::try_from(bytes).unwrap_or(0))
         )
