@@ -118,8 +118,11 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     }
     let count = split.stages.len();
     if count > split.max_stages as usize {
-        let max_ipus = on_ipus(split.max_stages.into(), split.replicas);
-        return format!("has {} for {max_ipus}", counted(count, "stage"));
+        return format!(
+            "has {} for {}",
+            counted(count, "stage"),
+            on_ipus(split.max_stages.into(), split.replicas)
+        );
     }
     if let Some(given) = &report.given
         && !given.broken_constraints.is_empty()
@@ -210,8 +213,12 @@ pub fn proof(proof: &Proof) -> Option<String> {
         ),
         (true, false) => ("not all splits could be tried;", slowest),
     };
-    let agree = "the integer program and the dynamic program agree";
-    (!numbers.is_empty()).then(|| format!("{head} {agree} {subject} {}", name(numbers)))
+    (!numbers.is_empty()).then(|| {
+        format!(
+            "{head} the integer program and the dynamic program agree {subject} {}",
+            name(numbers)
+        )
+    })
 }
 
 /// Returns the sentences about the configuration that `--plan` recommends: which stage needs the
@@ -230,8 +237,10 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
         }
         line.extend(time_of(step).map(|time| format!("; {time}")));
     }
-    let full = nearly_full(bytes, row.limit).filter(|_| is_pipeline);
-    [line].into_iter().chain(full).collect()
+    [line]
+        .into_iter()
+        .chain(nearly_full(bytes, row.limit).filter(|_| is_pipeline))
+        .collect()
 }
 
 /// Returns the sentences about a plan as a whole: that no configuration fits, that times are

@@ -1,6 +1,8 @@
 //! Sentences about a recorded compilation, and about how it differs from the prediction.
 
-use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
+use super::{
+    CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, RecordedTileFacts, StageComparison,
+};
 use crate::{
     report::phrases::{Amount, Bytes, Count, code, stages},
     wording::{counted, listed, signed_share},
@@ -61,11 +63,9 @@ fn over(ipu: &IpuFit) -> String {
         bytes => format!(", with {} beyond the memory of their tiles", Amount(bytes)),
     };
     format!(
-        "IPU {} does not fit: tile {} has {}{by} of {}; {} {} over{beyond}",
+        "IPU {} does not fit: {}; {} {} over{beyond}",
         ipu.ipu,
-        Count(tile.tile.into()),
-        Amount(tile.bytes),
-        Bytes(tile.limit),
+        fullest(tile, &by),
         Count(ipu.tiles_over.into()),
         if ipu.tiles_over == 1 {
             "tile is"
@@ -76,10 +76,17 @@ fn over(ipu: &IpuFit) -> String {
 }
 
 fn nearest(ipu: &IpuFit) -> String {
-    let tile = &ipu.fullest_tile;
     format!(
-        "IPU {} is nearest to the limit: tile {} has {} of {}",
+        "IPU {} is nearest to the limit: {}",
         ipu.ipu,
+        fullest(&ipu.fullest_tile, "")
+    )
+}
+
+/// Returns the words that say how full `tile` is. The words `by` stand after its bytes.
+fn fullest(tile: &RecordedTileFacts, by: &str) -> String {
+    format!(
+        "tile {} has {}{by} of {}",
         Count(tile.tile.into()),
         Amount(tile.bytes),
         Bytes(tile.limit)
