@@ -25,7 +25,7 @@ impl PseudoLayers {
         layers
             .iter()
             .map(|layer| match (layer, self) {
-                (&None, PseudoLayers::OutWithIn) => "In",
+                (&None, Self::OutWithIn) => "In",
                 (layer, _) => self.name_of(layer),
             })
             .collect()
@@ -44,10 +44,10 @@ impl PseudoLayers {
     /// None). Returns `None` if `layer` is a layer of the model.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
-            (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
-            (None, PseudoLayers::InAndOut) => Some("what runs before the layers"),
-            (None, PseudoLayers::OutWithIn) => Some("what runs before the layers and after them"),
-            (Some("Out"), PseudoLayers::InAndOut) => Some("what runs after the layers"),
+            (None, Self::NoneFirst) => Some("the operations without a layer"),
+            (None, Self::InAndOut) => Some("what runs before the layers"),
+            (None, Self::OutWithIn) => Some("what runs before the layers and after them"),
+            (Some("Out"), Self::InAndOut) => Some("what runs after the layers"),
             _ => None,
         }
     }

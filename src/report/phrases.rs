@@ -113,13 +113,13 @@ impl Phrase {
     /// Returns the phrase as text for a terminal, as [`Sentence::plain`] does for all phrases.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         match self {
-            Phrase::Text(text) | Phrase::List(text) => text.clone(),
-            Phrase::Amount(bytes) => units.amount(*bytes),
-            Phrase::Bytes(bytes) => units.short(*bytes),
-            Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => printable(name),
-            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
-            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
+            Self::Text(text) | Self::List(text) => text.clone(),
+            Self::Amount(bytes) => units.amount(*bytes),
+            Self::Bytes(bytes) => units.short(*bytes),
+            Self::Count(count) => grouped(*count),
+            Self::Name(name) | Self::Code(name) => printable(name),
+            Self::Layers(layers) => pseudo_layers.plain_list(layers),
+            Self::Stages(stages) => pseudo_layers.plain_stages(stages),
         }
     }
 }
@@ -136,8 +136,10 @@ impl Sentence {
     /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
     /// characters in names are escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let plain = |phrase: &Phrase| phrase.plain(units, pseudo_layers);
-        self.0.iter().map(plain).collect()
+        let phrases = self.0.iter();
+        phrases
+            .map(|phrase| phrase.plain(units, pseudo_layers))
+            .collect()
     }
 }
 

@@ -247,9 +247,9 @@ impl Column {
 
     /// Makes a column that every form of output shows. `at` is a JSON pointer from the row's item
     /// to the column's value in the JSON report; empty if the report does not have the value.
-    pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, kind: Kind, at: &'static str) -> Self {
         Self {
-            name: Cow::Borrowed(name),
+            name: name.into(),
             kind,
             at,
             when: When::Always,
@@ -365,12 +365,10 @@ impl Table {
 
     /// Returns the table with only the columns whose indices are in `places`, in that order.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
-        fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
-            places.iter().map(|&place| all[place].clone()).collect()
-        }
-        self.columns = chosen(&self.columns, places);
-        for row in &mut self.rows {
-            row.cells = chosen(&row.cells, places);
+        let places = places.iter();
+        self.columns = (places.clone().map(|&place| self.columns[place].clone())).collect();
+        for Row { cells, .. } in &mut self.rows {
+            *cells = places.clone().map(|&place| cells[place].clone()).collect();
         }
         self
     }

@@ -193,11 +193,9 @@ impl Inputs<'_> {
     /// Returns the weights that several layers use, each with the indices of the stages that use
     /// the weight. Without a split, there are no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
-        let is_in = |tie: &WeightTie, range: &Range<usize>| {
-            let positions = (tie.places.iter()).map(|&own| self.placement.positions.of_place(own));
-            positions
-                .into_iter()
-                .any(|position| range.contains(&position))
+        let positions = &self.placement.positions;
+        let is_in = |tie: &WeightTie, stage: &Range<usize>| {
+            (tie.places.iter()).any(|&place| stage.contains(&positions.of_place(place)))
         };
         (self.placement.ties.iter())
             .map(|tie| WeightTie {

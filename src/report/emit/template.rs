@@ -96,7 +96,6 @@ impl FormSource<'_> {
         Some(match name {
             "several" => stages > 1,
             "power-of-two" => stages.is_power_of_two(),
-            "pipelined" => stages > 1 && !self.is_sequential(),
             "out-returns" => self.out_returns(stages),
             "none-first" => order == PseudoLayers::NoneFirst,
             "in-and-out" => order == PseudoLayers::InAndOut,

@@ -1,8 +1,6 @@
 //! Sentences about a recorded compilation, and about how it differs from the prediction.
 
-use super::{
-    CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, RecordedTileFacts, StageComparison,
-};
+use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::{
     report::phrases::{Amount, Bytes, Count, code, stages},
     wording::{counted, listed, signed_share},
@@ -63,9 +61,11 @@ fn over(ipu: &IpuFit) -> String {
         bytes => format!(", with {} beyond the memory of their tiles", Amount(bytes)),
     };
     format!(
-        "IPU {} does not fit: {}; {} {} over{beyond}",
+        "IPU {} does not fit: tile {} has {}{by} of {}; {} {} over{beyond}",
         ipu.ipu,
-        fullest(tile, &by),
+        Count(tile.tile.into()),
+        Amount(tile.bytes),
+        Bytes(tile.limit),
         Count(ipu.tiles_over.into()),
         if ipu.tiles_over == 1 {
             "tile is"
@@ -76,17 +76,10 @@ fn over(ipu: &IpuFit) -> String {
 }
 
 fn nearest(ipu: &IpuFit) -> String {
+    let tile = &ipu.fullest_tile;
     format!(
-        "IPU {} is nearest to the limit: {}",
+        "IPU {} is nearest to the limit: tile {} has {} of {}",
         ipu.ipu,
-        fullest(&ipu.fullest_tile, "")
-    )
-}
-
-/// Returns the words that say how full `tile` is. The words `by` stand after its bytes.
-fn fullest(tile: &RecordedTileFacts, by: &str) -> String {
-    format!(
-        "tile {} has {}{by} of {}",
         Count(tile.tile.into()),
         Amount(tile.bytes),
         Bytes(tile.limit)
