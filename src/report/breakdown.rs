@@ -134,13 +134,8 @@ fn listed_layers(
         operations[layer as usize].push(operation);
     }
     let is_shared = shared_groups(model, layering);
-    let window = |group: usize| model.operation_groups[group].window;
     let name = |operation: &&Operation| operation.name.to_string();
-    let bytes = |operation: &&&Operation| parts[operation.group as usize].total();
-    let layers = layering
-        .names
-        .iter()
-        .zip(operations)
+    let layers = (layering.names.iter().zip(operations))
         .zip(memory.single_layers())
         .skip(1);
     table!("list-layers", layers, |((layer, own), memory)|
@@ -148,7 +143,7 @@ fn listed_layers(
             .iter()
             .map(|operation| operation.group as usize)
             .filter(|&group| !is_shared[group])
-            .filter_map(window);
+            .filter_map(|group| model.operation_groups[group].window);
     {
         "Layer" Text (layer.as_str()),
         "Operations" Count (own.len()),
@@ -156,7 +151,7 @@ fn listed_layers(
         "First step" Count (windows.clone().map(|(first, _)| first).min()),
         "Last step" Count (windows.map(|(_, last)| last).max()),
         "First operation" Name (own.first().map(name)),
-        "Largest operation" Name (own.iter().rev().max_by_key(bytes).map(name)),
+        "Largest operation" Name (own.iter().rev().max_by_key(|operation| parts[operation.group as usize].total()).map(name)),
     })
 }
 

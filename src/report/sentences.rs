@@ -13,7 +13,7 @@ pub(super) use pipeline::*;
 pub(super) use refusal::*;
 
 use super::{
-    BestSplit, CoverageFacts, LayerMemory, PlanFacts, Proof, Report, Split, Stage,
+    BestSplit, CoverageFacts, PlanFacts, Proof, Report, Split, Stage,
     phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages},
 };
 use crate::{
@@ -153,7 +153,7 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
 /// For each layer that exceeds the limit even as a stage of its own, returns a sentence about the
 /// bytes that the layer needs.
 pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
-    let sentence = |layer: &LayerMemory| {
+    let sentences = split.too_large.iter().map(|layer| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         format!(
             "{}{} by itself needs {} on tile {}, {} over the limit",
@@ -163,8 +163,8 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
             layer.fullest_tile,
             Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
         )
-    };
-    split.too_large.iter().map(sentence).collect()
+    });
+    sentences.collect()
 }
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory

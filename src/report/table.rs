@@ -247,9 +247,9 @@ impl Column {
 
     /// Makes a column that every form of output shows. `at` is a JSON pointer from the row's item
     /// to the column's value in the JSON report; empty if the report does not have the value.
-    pub fn new(name: impl Into<Cow<'static, str>>, kind: Kind, at: &'static str) -> Self {
+    pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
-            name: name.into(),
+            name: Cow::Borrowed(name),
             kind,
             at,
             when: When::Always,

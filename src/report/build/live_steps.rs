@@ -97,10 +97,6 @@ impl<'a> ChosenSteps<'a> {
     /// returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &VariablesByPosition) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
-        let not_always_live = |&step: &u32| {
-            let before = points.partition_point(|&(from, _)| from <= step);
-            points[..before].last().map_or(0, |&(_, bytes)| bytes)
-        };
         let operation = |program: Option<&StepProgram>| {
             let operation = program?.operation? as usize;
             Some(
@@ -128,7 +124,12 @@ impl<'a> ChosenSteps<'a> {
                 .map(|program| program.map_or_else(String::new, |program| program.name.clone()))
                 .collect(),
             operations: runs.map(operation).collect(),
-            not_always_live: self.steps.iter().map(not_always_live).collect(),
+            not_always_live: (self.steps.iter())
+                .map(|&step| {
+                    let before = points.partition_point(|&(from, _)| from <= step);
+                    points[..before].last().map_or(0, |&(_, bytes)| bytes)
+                })
+                .collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
             others: tiles.collect(),
@@ -249,34 +250,34 @@ impl<'a> ChosenSteps<'a> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
-        let is_listed = |variable: &TileVariable| {
-            let spans = self.spans(variable);
-            if spans.is_empty() {
-                return false;
-            }
-            let mut is_large = false;
-            let mut count = |so_far: &mut usize, limit: usize| {
-                is_large |= *so_far < limit;
-                *so_far += 1;
-            };
-            if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables have a limit of their own. They are live at each step that
-                // the HTML page draws, so they would fill the page's list of each step, and
-                // variables that are live only at some steps would be left out.
-                count(&mut always, LARGEST_OF_STEP);
-            } else {
-                spans
-                    .into_iter()
-                    .flat_map(|(from, to)| from..to)
-                    .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
-            }
-            for &layer in self.inputs.memory.layers_of(variable.set) {
-                count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
-            }
-            is_large
-        };
-        let all = self.lists[tile as usize].iter().copied();
-        all.filter(is_listed).collect()
+        (self.lists[tile as usize].iter().copied())
+            .filter(|variable| {
+                let spans = self.spans(variable);
+                if spans.is_empty() {
+                    return false;
+                }
+                let mut is_large = false;
+                let mut count = |so_far: &mut usize, limit: usize| {
+                    is_large |= *so_far < limit;
+                    *so_far += 1;
+                };
+                if self.inputs.model.classes.is_always_live(variable.class) {
+                    // Always-live variables have a limit of their own. They are live at each step that
+                    // the HTML page draws, so they would fill the page's list of each step, and
+                    // variables that are live only at some steps would be left out.
+                    count(&mut always, LARGEST_OF_STEP);
+                } else {
+                    spans
+                        .into_iter()
+                        .flat_map(|(from, to)| from..to)
+                        .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
+                }
+                for &layer in self.inputs.memory.layers_of(variable.set) {
+                    count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
+                }
+                is_large
+            })
+            .collect()
     }
 }
 

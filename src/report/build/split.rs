@@ -154,10 +154,6 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(number, sides)| {
                 let boundary = sides[0].end;
-                let crosses = |layers: &[u32]| {
-                    let before = layers.iter().filter(|&&layer| (layer as usize) < boundary);
-                    (1..layers.len()).contains(&before.count())
-                };
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
@@ -166,7 +162,11 @@ impl Inputs<'_> {
                         .cut_bytes(search.shown.profiles[number], boundary),
                     duplicated: shared
                         .iter()
-                        .filter(|(layers, _)| crosses(layers))
+                        .filter(|(layers, _)| {
+                            let before =
+                                layers.iter().filter(|&&layer| (layer as usize) < boundary);
+                            (1..layers.len()).contains(&before.count())
+                        })
                         .map(|&(_, bytes)| bytes)
                         .sum(),
                     moves: self.moves(search, number, sides),

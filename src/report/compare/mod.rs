@@ -205,10 +205,10 @@ impl Comparison<'_> {
                 both(|report, _| report.step.as_ref().map(|step| step.cycles).into()),
             ),
         ];
-        let is_known = |(name, cells): &(&str, [Cell; 2])| {
+        let known = rows.into_iter().filter(|(name, cells)| {
             !name.ends_with("of a step") || *cells != [Cell::Empty, Cell::Empty]
-        };
-        table!("compare-verdict", rows.into_iter().filter(is_known), |(name, [before, now])| {
+        });
+        table!("compare-verdict", known, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
             "Now" Text (now),

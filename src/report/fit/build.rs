@@ -80,10 +80,10 @@ impl FitInputs<'_> {
         let limit = *(self.limits.get(place).or(self.limits.first())).unwrap_or(&0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let overflow_counts = limit <= profile.target.bytes_per_tile;
-        let is_over = |&tile: &usize| {
+        let over = range.clone().filter(|&tile| {
             profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
-        };
-        let tiles_over = range.clone().filter(is_over).count() as u32;
+        });
+        let tiles_over = over.count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         IpuFit {
