@@ -134,9 +134,9 @@ impl Report {
         self.pipeline.as_ref().map(|own| own.recording.framework)
     }
 
-    /// Returns the schedule of the pipeline; `None` if the report has no pipeline.
-    pub(super) fn schedule(&self) -> Option<Schedule> {
-        self.pipeline.as_ref().map(|own| own.pipeline.schedule)
+    /// Returns whether the stages of the pipeline run one after the other (`--schedule sequential`).
+    pub(super) fn is_sequential(&self) -> bool {
+        (self.pipeline.as_ref()).is_some_and(|own| own.pipeline.schedule == Schedule::Sequential)
     }
 
     /// Returns how the memory of a compiled model differs from its prediction; `None` if the report

@@ -92,7 +92,7 @@ impl Report {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
             tied_weights: inputs.tied_weights(),
-            liveness: inputs.peaks.liveness(&inputs, &named),
+            liveness: inputs.liveness(&named),
             live_steps: named.live_steps.take(),
             execution: inputs.execution(),
             warnings: inputs.warnings.clone(),

@@ -40,11 +40,9 @@ pub struct NamedVariables {
     /// The variables that are live on the fullest tile of the whole model, at the step where that
     /// tile has the most live bytes; `None` if the step or the names of the variables are unknown.
     pub at_peak: Option<PeakVariables>,
-    /// For each stage, the variables that are live on its fullest tile at the peak; `None` for a
-    /// stage without liveness steps.
-    pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
-    /// For each stage, the largest variables that it stashes on its fullest tile.
-    pub stashed: Vec<Vec<LiveVariable>>,
+    /// For each stage, the variables that are live on its fullest tile at the peak (`None` for a
+    /// stage without liveness steps), and the largest variables that it stashes on this tile.
+    pub of_stages: Vec<(Option<PeakVariables>, Vec<LiveVariable>)>,
     /// The largest variables on the tile that exceeds its limit most, at the peak of that tile;
     /// empty if a split fits. An entry adds up the variables of one category whose names differ
     /// only in numbers.
@@ -129,12 +127,11 @@ impl Inputs<'_> {
         let at_peak = self.peaks.whole.as_ref().and_then(|_| live.next());
         Ok(NamedVariables {
             at_peak,
-            at_peaks_of_stages: self
-                .stages_with_steps()
-                .map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()))
-                .collect(),
-            stashed: (stashed.iter())
-                .map(|listed| listed.iter().map(variable).collect())
+            of_stages: (self.stages_with_steps().zip(&stashed))
+                .map(|((_, stage), stashed)| {
+                    let at_peak = live.next().filter(|_| stage.peak_step().is_some());
+                    (at_peak, stashed.iter().map(variable).collect())
+                })
                 .collect(),
             lacking: (live.flat_map(|live| live.largest).take(MAX_LACKING)).collect(),
             live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
@@ -171,8 +168,8 @@ impl Inputs<'_> {
             Some(Outcome::Refused(refused)) => refused.most_over.as_ref(),
             _ => None,
         };
-        (self.peaks.place_of_whole().into_iter())
-            .map(|place| (place, None))
+        (self.peaks.whole.iter())
+            .map(|(tile, curves)| (place(*tile, Some(curves.on_tile.peak().1)), None))
             .chain(of_stages)
             .chain(lacking.map(|own| (place(own.tile, own.step), Some(&own.positions))))
             .collect()

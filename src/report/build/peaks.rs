@@ -3,7 +3,7 @@
 use super::{Detail, Inputs, NamedVariables};
 use crate::{
     memory::{self, LiveCurves, MemoryModel},
-    model::{LivePlace, Model},
+    model::Model,
     report::{Band, Curve, Liveness, Peak, first_highest, thin},
     search::SearchResult,
 };
@@ -65,38 +65,6 @@ impl Peaks {
         }
     }
 
-    /// Returns the fullest tile of the whole model, and the step at which most bytes are live on
-    /// this tile. Returns `None` if the model has no steps, or if only the split was requested.
-    pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
-        let (tile, curves) = self.whole.as_ref()?;
-        Some(LivePlace {
-            tile: *tile,
-            step: curves.on_tile.peak().1,
-        })
-    }
-
-    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
-    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
-    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
-    pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
-        let (tile, curves) = self.whole.as_ref()?;
-        Some(Liveness {
-            steps: inputs.model.steps(),
-            turn: inputs.model.backward_start,
-            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
-            fullest_tile: *tile,
-            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
-            bands: (inputs.memory.layer_spans().into_iter())
-                .map(|span| Band {
-                    layer: inputs.name(span.layer as usize),
-                    from: span.from,
-                    to: span.to,
-                })
-                .collect(),
-            peak_variables: named.at_peak.clone(),
-        })
-    }
-
     /// Returns two curves of the live bytes of the stage with index `stage`: over all tiles, and on
     /// the stage's fullest tile. The more stages the split has, the fewer points each curve keeps.
     /// Returns `None` if the stage has no steps, or if only the split was requested.
@@ -105,6 +73,30 @@ impl Peaks {
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
         let curve = |curve| Curve::new(curve, points);
         Some((curve(&curves.all_tiles), curve(&curves.on_tile)))
+    }
+}
+
+impl Inputs<'_> {
+    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
+    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
+    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
+    pub(super) fn liveness(&self, named: &NamedVariables) -> Option<Liveness> {
+        let (tile, curves) = self.peaks.whole.as_ref()?;
+        Some(Liveness {
+            steps: self.model.steps(),
+            turn: self.model.backward_start,
+            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
+            fullest_tile: *tile,
+            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
+            bands: (self.memory.layer_spans().into_iter())
+                .map(|span| Band {
+                    layer: self.name(span.layer as usize),
+                    from: span.from,
+                    to: span.to,
+                })
+                .collect(),
+            peak_variables: named.at_peak.clone(),
+        })
     }
 }
 

@@ -59,6 +59,7 @@ impl Inputs<'_> {
         let (limit, memory) = (search.costs.limit_of(number), &search.shown.memory[number]);
         let range = &placed.positions;
         let (all_tiles_curve, fullest_tile_curve) = self.peaks.of_stage(number).unzip();
+        let (peak_variables, stashed) = named.of_stages.get(number).cloned().unwrap_or_default();
         let positions = &self.placement.positions;
         let parts = memory.sums();
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
@@ -88,12 +89,8 @@ impl Inputs<'_> {
             tiles: Fullness::of(memory.tiles.iter().map(Parts::total), limit),
             all_tiles_curve,
             fullest_tile_curve,
-            pipeline: self.stage_pipeline(
-                placed,
-                memory,
-                named.stashed.get(number).cloned().unwrap_or_default(),
-            ),
-            peak_variables: named.at_peaks_of_stages.get(number).cloned().flatten(),
+            pipeline: self.stage_pipeline(placed, memory, stashed),
+            peak_variables,
         }
     }
 

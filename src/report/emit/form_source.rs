@@ -137,10 +137,6 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    pub fn is_sequential(self) -> bool {
-        self.report.schedule() == Some(Schedule::Sequential)
-    }
-
     /// Returns the number of replicas that share optimizer state; 1 for inference, and if none is
     /// shared.
     pub fn replicas(self) -> u64 {
@@ -153,7 +149,7 @@ impl<'a> FormSource<'a> {
     /// `sequential`.
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
-            Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,
+            Some(Recompute::Stage) if !self.report.is_sequential() => Recompute::None,
             recompute => recompute.unwrap_or_default(),
         }
     }

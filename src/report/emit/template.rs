@@ -104,7 +104,7 @@ impl FormSource<'_> {
             "inference" => pipeline.is_some_and(|facts| !facts.is_training),
             "accumulates" => self.accumulation(stages).is_some(),
             "training" => training.is_some(),
-            "sequential" => self.is_sequential(),
+            "sequential" => self.report.is_sequential(),
             "popart" | "tf-grouped" | "tf-interleaved" => {
                 training.is_some_and(|own| own.schedule.to_string() == name)
             }

@@ -285,10 +285,9 @@ pub fn step(report: &Report) -> Vec<String> {
     let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
     };
-    let is_sequential = report.schedule() == Some(Schedule::Sequential);
     [
         Some(time_of_step(step)),
-        (split.stages.len() > 1).then(|| made_up_of(step, is_sequential)),
+        (split.stages.len() > 1).then(|| made_up_of(step, report.is_sequential())),
         streaming(step),
         with_replicas(report).filter(|_| report.plan.is_none()),
     ]
