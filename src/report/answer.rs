@@ -155,7 +155,6 @@ impl Inputs<'_> {
         };
         let (refusal, claims) = (&refused.refusal, &search.claims);
         let certificate = &refusal.certificate;
-        let changed = |claim: &Claim<'_>| self.changed(claim, search);
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();
         Some(Refusal {
@@ -166,10 +165,10 @@ impl Inputs<'_> {
             stages_needed: certificate.needed.map(|stages| stages as u32),
             smallest_limit: with_memory.map(|claim| claim.costs.request().highest_limit()),
             smallest_tile_memory: with_memory.and_then(Claim::memory),
-            with_memory: with_memory.map(changed),
+            with_memory: with_memory.map(|claim| self.changed(claim)),
             ipus_tried: claims.ipus_tried.map(|ipus| ipus as u32),
             fewest_ipus: on_more_ipus.map(|claim| claim.best.all_ipus() as u32),
-            on_more_ipus: on_more_ipus.map(changed),
+            on_more_ipus: on_more_ipus.map(|claim| self.changed(claim)),
             kept_together: refusal.kept_together.iter().map(kept_by).collect(),
             relaxations: (claims.relaxed.iter())
                 .map(|relaxed| {
@@ -177,7 +176,7 @@ impl Inputs<'_> {
                     RelaxationFacts {
                         constraints,
                         weights,
-                        answer: changed(relaxed),
+                        answer: self.changed(relaxed),
                     }
                 })
                 .collect(),

@@ -240,10 +240,10 @@ impl Inputs<'_> {
     /// Describes the split of `claim`: the best split for a copy of the user's request with some
     /// options changed. The field `change` is the peak of this split minus the peak of the report's
     /// own split, in bytes.
-    pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
-        let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
+    pub(super) fn changed(&self, claim: &Claim<'_>) -> BestSplit {
+        let peaks = self.search.iter().flat_map(|search| &search.shown.peaks);
         BestSplit {
-            change: free_bytes(claim.best.peak_bytes(), peak),
+            change: free_bytes(claim.best.peak_bytes(), peaks.copied().max().unwrap_or(0)),
             ..self.best_split(claim)
         }
     }

@@ -144,7 +144,7 @@ impl Inputs<'_> {
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
         let (options, claims) = (&search.costs.request().options, &search.claims);
         let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
-        let changed = |claim| self.changed(claim, search);
+        let changed = |claim| self.changed(claim);
         let with_replicas = claims.with_replicas.as_ref();
         knows_pipelines.then(|| PipelineFacts {
             pipeline: self.memory.pipeline(),
@@ -154,7 +154,7 @@ impl Inputs<'_> {
                 _ => Some(sum(self.memory.streamed_state())),
             },
             schedule_by_default: options.pipeline.schedule.is_none(),
-            runs: self.runs(search),
+            runs: self.runs(),
             recompute_by_default: options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
@@ -168,8 +168,8 @@ impl Inputs<'_> {
     /// Returns how often one forward pass runs the layers on both sides of a cut of the split: the
     /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
     /// once.
-    fn runs(&self, search: &SearchResult<'_>) -> u32 {
-        let stages = search.shown.stages.iter();
+    fn runs(&self) -> u32 {
+        let stages = self.stages().iter();
         (self.placement.repeats.iter())
             .filter(|repeat| {
                 stages

@@ -144,10 +144,7 @@ impl Inputs<'_> {
     /// groups of layers, as positions in the layer order, with the bytes of the always-live
     /// variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
-        search
-            .shown
-            .stages
-            .windows(2)
+        (self.stages().windows(2))
             .enumerate()
             .map(|(number, sides)| {
                 let boundary = sides[0].end;

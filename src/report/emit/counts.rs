@@ -15,8 +15,7 @@ use std::ops::Range;
 /// block as a range of indices into `names`. Layers are in one block if their names are equal up to
 /// the first number; a layer without a number is in a block only if it is between layers of the
 /// block. If no name has a number, each layer is a block.
-pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
-    let names: Vec<S> = names.into_iter().collect();
+pub(crate) fn blocks<S: AsRef<str>>(names: &[S]) -> Vec<Range<usize>> {
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
@@ -54,10 +53,9 @@ impl<'a> FormSource<'a> {
     /// the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
-        blocks(layers.iter().map(|&(_, name)| name))
-            .into_iter()
-            .map(|block| layers[block].to_vec())
-            .collect()
+        let names = Vec::from_iter(layers.iter().map(|&(_, name)| name));
+        let blocks = blocks(&names).into_iter();
+        blocks.map(|block| layers[block].to_vec()).collect()
     }
 
     /// Returns whether all stages of the split begin at the beginning of a block. If not, numbers
@@ -226,11 +224,11 @@ mod tests {
             "1",
             "cls",
         ];
-        assert_eq!(blocks(names), [1..4, 4..5]);
-        assert_eq!(blocks(["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
-        assert_eq!(blocks(["0@1", "0@2"]), [0..1, 1..2]);
-        assert_eq!(blocks(["_0", "_1", "pooler"]), [0..1, 1..2]);
-        assert_eq!(blocks(["stem", "head1"]), [0..1, 1..2]);
+        assert_eq!(blocks(&names), [1..4, 4..5]);
+        assert_eq!(blocks(&["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
+        assert_eq!(blocks(&["0@1", "0@2"]), [0..1, 1..2]);
+        assert_eq!(blocks(&["_0", "_1", "pooler"]), [0..1, 1..2]);
+        assert_eq!(blocks(&["stem", "head1"]), [0..1, 1..2]);
     }
 
     #[test]

@@ -158,8 +158,8 @@ impl FormSource<'_> {
             "no-verdict" => NO_VERDICT.to_string(),
             "limit" => grouped(self.split.limit),
             "pipeline" => {
-                let facts = self.report.pipeline.as_ref()?;
-                capital(&self.report.plain(sentences::pipeline_name(facts))) + "."
+                let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
+                capital(&self.report.plain(name)) + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),
