@@ -13,7 +13,7 @@ pub(super) use pipeline::*;
 pub(super) use refusal::*;
 
 use super::{
-    BestSplit, CoverageFacts, PlanFacts, Proof, Report, Split, Stage,
+    BestSplit, CoverageFacts, Phrase, PlanFacts, Proof, Report, Split, Stage,
     phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages},
 };
 use crate::{
@@ -50,7 +50,7 @@ pub fn verdict(report: &Report) -> String {
 /// split fits, or why it does not fit. If `fits` is `None`, the report has no verdict, and the text
 /// has only the layers.
 pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
-    let layers = stages(&split.layers());
+    let layers = Phrase::Stages((split.stages.iter().map(|stage| stage.layers.clone())).collect());
     match fits {
         None => return layers.to_string(),
         Some(false) => return format!("{layers} {}", shortfall(report, split)),

@@ -248,12 +248,24 @@ impl WhatIf {
     /// `profiles` stay empty, and [`between`](Self::between) fills them later. `costs` has the
     /// bytes of ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
-        let best = best(search);
-        let ipus = best.iter().map(|best| best.ipus as usize).max();
+        let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
+            ipus: ipus as u32,
+            fits,
+            cuts: cuts(stages),
+        };
+        let (ipus, shown) = (search.costs.ipus, &search.shown);
+        // The report's split is the best one for the only number of IPUs that was tried, unless the
+        // user gave the split.
+        let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
+        let best: Vec<_> = (search.by_ipus.iter())
+            .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))
+            .chain(is_best.then(|| split(ipus, shown.fits, &shown.stages)))
+            .collect();
+        let max_ipus = best.iter().map(|best| best.ipus as usize).max();
         Self {
-            max_stages: ipus
-                .unwrap_or(search.costs.ipus)
-                .max(search.shown.stages.len())
+            max_stages: max_ipus
+                .unwrap_or(ipus)
+                .max(shown.stages.len())
                 .min(costs.stages()) as u32,
             by_stages_after: costs.is_by_depth(),
             best,
@@ -266,25 +278,6 @@ impl WhatIf {
             ..Self::default()
         }
     }
-}
-
-/// Returns the best split for each number of IPUs that the search tried, in the pipeline of the
-/// report's split. If the search tried only one number, this is the report's split; the list is
-/// empty if the user gave that split.
-fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
-    let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
-        ipus: ipus as u32,
-        fits,
-        cuts: cuts(stages),
-    };
-    let shown = split(search.costs.ipus, search.shown.fits, &search.shown.stages);
-    let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
-    search
-        .by_ipus
-        .iter()
-        .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))
-        .chain(is_best.then_some(shown))
-        .collect()
 }
 
 /// Returns the cuts of a split, that is, the first position of each stage except stage 0.

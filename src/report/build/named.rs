@@ -77,8 +77,8 @@ impl Inputs<'_> {
             });
         };
         let is_page = self.detail >= Detail::Page;
-        let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
-        let tiles = tiles.unwrap_or_default();
+        let tiles =
+            (is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles))).unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let of_stages = self.stages_with_steps().map(|(_, stage)| stage.max_tile());
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {

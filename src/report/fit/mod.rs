@@ -335,14 +335,13 @@ impl TileParts {
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let code = tile.overhead_code.unwrap_or_default();
-        let overhead = parts.overhead.saturating_sub(code.total());
         Self {
             variables: sum([
                 parts.variables,
                 parts.waiting,
                 parts.passing,
                 parts.state,
-                overhead,
+                parts.overhead.saturating_sub(code.total()),
             ]),
             stash: parts.stash,
             accumulators: parts.accumulators,

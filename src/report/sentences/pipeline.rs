@@ -3,11 +3,11 @@
 
 use crate::{
     memory::{Accumulator, Recompute, Schedule, StatePlace},
-    model::Framework,
+    model::{Framework, Recording},
     report::phrases::{Amount, Count, code, in_parentheses, name, stages},
     report::step::three_digits,
     report::{BestSplit, PipelineFacts, Report, StepFacts},
-    wording::counted,
+    wording::{counted, join},
 };
 
 /// Returns the sentences about the pipeline that runs the split: who chose it, how the profile was
@@ -138,34 +138,54 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 /// the prediction adds for this. Returns `None` for inference, and for a profile that was recorded
 /// with gradient accumulation, without recomputation, and with all tensors on the chip.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
-    let recording = &facts.recording;
-    let state = match (recording.loads_state, recording.gathers_state) {
-        (false, false) => "",
-        (true, false) => ", and with tensors that are loaded from outside the IPUs",
-        (false, true) => ", and with tensors that are gathered from replicas",
-        (true, true) => {
-            ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
-        }
-    };
-    let is_usual = recording.accumulates && !recording.recomputes && state.is_empty();
-    if !facts.trains() || is_usual {
+    let Recording {
+        accumulates,
+        recomputes,
+        ..
+    } = facts.recording;
+    let places = those(
+        " and ",
+        [
+            (facts.recording.loads_state, "loaded from outside the IPUs"),
+            (facts.recording.gathers_state, "gathered from replicas"),
+        ],
+    );
+    if !facts.trains() || accumulates && !recomputes && places.is_empty() {
         return None;
     }
-    let accumulation = "accumulators are added for the weights that are updated, and gradients \
-                        end with the passes";
-    let recomputation = "the profile has only the activations that recomputation keeps";
-    let so = match (recording.accumulates, recording.recomputes) {
-        (false, false) => accumulation.to_string(),
+    let state = match &*places {
+        "" => String::new(),
+        places => format!(", and with tensors that are {places}"),
+    };
+    let so = match (accumulates, recomputes) {
         (true, false) => "the profile has these only while they are used".to_string(),
-        (true, true) => recomputation.to_string(),
-        (false, true) => format!("{accumulation}; {recomputation}"),
+        _ => those(
+            "; ",
+            [
+                (
+                    !accumulates,
+                    "accumulators are added for the weights that are updated, and gradients end with \
+                 the passes",
+                ),
+                (
+                    recomputes,
+                    "the profile has only the activations that recomputation keeps",
+                ),
+            ],
+        ),
     };
     let with = |is_so| if is_so { "with" } else { "without" };
     Some(format!(
         "recorded {} gradient accumulation and {} recomputation{state}: {so}",
-        with(recording.accumulates),
-        with(recording.recomputes)
+        with(accumulates),
+        with(recomputes)
     ))
+}
+
+/// Joins the texts that hold with the separator `between`.
+fn those(between: &str, texts: [(bool, &str); 2]) -> String {
+    let holding = texts.into_iter().filter(|&(holds, _)| holds);
+    join(holding.map(|(_, text)| text), between)
 }
 
 /// Returns the sentence that the pipeline recomputes activations by default, with the bytes that
