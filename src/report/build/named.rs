@@ -77,8 +77,11 @@ impl Inputs<'_> {
             });
         };
         let is_page = self.detail >= Detail::Page;
-        let tiles =
-            (is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles))).unwrap_or_default();
+        let tiles = if is_page {
+            TileVariables::tiles(&self.model.recorded.tiles)
+        } else {
+            Vec::new()
+        };
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let of_stages = self.stages_with_steps().map(|(_, stage)| stage.max_tile());
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
