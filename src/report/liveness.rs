@@ -241,20 +241,15 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> 
         return points.to_vec();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
+    // Of several points of a piece that are equally low or high, the first one is kept.
+    let corners = |points: &[(u32, u64)]| {
+        let bytes = |&&(_, bytes): &&(u32, u64)| bytes;
+        let lowest = points.iter().min_by_key(bytes);
+        let highest = points.iter().rev().max_by_key(bytes);
+        let ends = points.first().into_iter().chain(points.last());
+        BTreeSet::from_iter(ends.chain(lowest).chain(highest).copied())
+    };
     points.chunks(chunk).flat_map(corners).collect()
-}
-
-/// Returns the first, the lowest, the highest and the last of the (step, bytes) `points` of a
-/// curve, ascending by step and without duplicates. Of several points that are equally low or high,
-/// the first one is kept.
-fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
-    let bytes = |&place: &usize| points[place].1;
-    let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);
-    let highest = (0..points.len()).rev().max_by_key(bytes).unwrap_or(0);
-    BTreeSet::from([0, lowest, highest, points.len().saturating_sub(1)])
-        .into_iter()
-        .map(|place| points[place])
-        .collect()
 }
 
 #[cfg(test)]

@@ -144,17 +144,17 @@ impl Inputs<'_> {
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
         let (options, claims) = (&search.costs.request().options, &search.claims);
         let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
-        let changed = |claim| self.changed(claim, search);
+        let changed = |claim| self.changed(claim);
         let with_replicas = claims.with_replicas.as_ref();
         knows_pipelines.then(|| PipelineFacts {
             pipeline: self.memory.pipeline(),
             state_by_default: options.pipeline.state.is_none(),
             state_bytes: match self.memory.pipeline().state {
                 StatePlace::OnChip => None,
-                _ => Some(sum(&self.memory.streamed_state())),
+                _ => Some(sum(self.memory.streamed_state())),
             },
             schedule_by_default: options.pipeline.schedule.is_none(),
-            runs: self.runs(search),
+            runs: self.runs(),
             recompute_by_default: options.pipeline.recompute.is_none(),
             recording: self.model.recording,
             is_training: self.model.backward_start.is_some(),
@@ -168,12 +168,14 @@ impl Inputs<'_> {
     /// Returns how often one forward pass runs the layers on both sides of a cut of the split: the
     /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
     /// once.
-    fn runs(&self, search: &SearchResult<'_>) -> u32 {
-        let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        self.placement
-            .repeats
-            .iter()
-            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)))
+    fn runs(&self) -> u32 {
+        let stages = self.stages().iter();
+        (self.placement.repeats.iter())
+            .filter(|repeat| {
+                stages
+                    .clone()
+                    .any(|stage| repeat.is_cut_before(stage.start))
+            })
             .map(|repeat| repeat.runs as u32)
             .max()
             .unwrap_or(1)
@@ -182,13 +184,10 @@ impl Inputs<'_> {
     /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` if optimizer
     /// state stays on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
-        let (tile, fullest) = memory
-            .updates
-            .iter()
-            .enumerate()
-            .rev()
-            .max_by_key(|(_, tile)| tile.bytes)?;
-        let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
+        let updates = memory.updates.iter();
+        let (tile, fullest) =
+            (updates.clone().enumerate().rev()).max_by_key(|(_, tile)| tile.bytes)?;
+        let in_passes = updates.map(|update| update.in_passes).max()?;
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,

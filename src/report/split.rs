@@ -191,14 +191,6 @@ pub struct Move {
 }
 
 impl Split {
-    /// Returns the names of the layers of each stage of the split, in order.
-    pub fn layers(&self) -> Vec<LayerNames> {
-        self.stages
-            .iter()
-            .map(|stage| stage.layers.clone())
-            .collect()
-    }
-
     /// Returns the stage of the split whose fullest tile needs the most bytes; of several such
     /// stages, the first one. Returns `None` if the split has no stages.
     pub fn fullest(&self) -> Option<&Stage> {
@@ -270,13 +262,16 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
             let from = below + u64::from(below > 0);
             (from, below.saturating_add(width).min(limit))
         });
-    let highest = bytes.last().filter(|&&bytes| bytes > limit);
+    let over = bytes.last().filter(|&&bytes| bytes > limit);
     within
-        .chain(highest.map(|&bytes| (limit + 1, bytes)))
-        .map(|(from, to)| {
-            let below = bytes.partition_point(|&bytes| bytes < from);
-            let tiles = (bytes.partition_point(|&bytes| bytes <= to) - below) as u32;
-            Bucket { from, to, tiles }
+        .chain(over.map(|&highest| (limit + 1, highest)))
+        .map(|(from, to)| Bucket {
+            from,
+            to,
+            tiles: bytes
+                .iter()
+                .filter(|&&bytes| from <= bytes && bytes <= to)
+                .count() as u32,
         })
         .collect()
 }

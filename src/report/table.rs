@@ -3,10 +3,10 @@
 //! the columns. If a field fills a column, the path of the field is also the place of the column's
 //! values in the JSON report, and the compiler checks that the field exists.
 
-use super::{Report, join};
+use super::Report;
 use crate::{
     model::{LayerNames, PseudoLayers},
-    wording::{Units, displayed, share},
+    wording::{Units, displayed, join, share},
 };
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -365,12 +365,10 @@ impl Table {
 
     /// Returns the table with only the columns whose indices are in `places`, in that order.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
-        fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
-            places.iter().map(|&place| all[place].clone()).collect()
-        }
-        self.columns = chosen(&self.columns, places);
-        for row in &mut self.rows {
-            row.cells = chosen(&row.cells, places);
+        let places = places.iter();
+        self.columns = (places.clone().map(|&place| self.columns[place].clone())).collect();
+        for Row { cells, .. } in &mut self.rows {
+            *cells = places.clone().map(|&place| cells[place].clone()).collect();
         }
         self
     }
@@ -416,35 +414,43 @@ impl Table {
 /// Makes a table from its name, the items (one for each row), and the columns in the order of the
 /// CSV form. As in a closure, `|item, index|` names the item of a row and, optionally, its index. A
 /// column has an optional variant of `When`, its name, a variant of `Kind`, and in parentheses the
-/// cell: a field of the item, such as `(.fullest_tile.bytes)`, or an expression. `let` bindings
-/// that cells use may precede the columns.
+/// cell: a field of the item, such as `(.fullest_tile.bytes)`, or an expression. Columns may stand
+/// in groups, each with the part that the paths of its fields have in common, such as
+/// `=> [.fullest_tile]` for `(.bytes)`. `let` bindings that cells use may precede the columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
-        $($($when:ident)? $column:literal $kind:ident $cell:tt,)*
+        $(=> $of:tt $($($when:ident)? $column:literal $kind:ident $cell:tt,)*)*
     }) => {{
         use $crate::report::table::{Column, Kind, Table, table};
-        let mut table = Table::new($name, vec![$(
+        let mut table = Table::new($name, vec![$($(
             Column {
                 $(when: $crate::report::table::When::$when,)?
-                ..Column::new($column, Kind::$kind, table!(@at $cell))
+                ..Column::new($column, Kind::$kind, table!(@at $of $cell))
             }
-        ),*]);
+        ),*),*]);
         for $row in $rows {
             $(let $place = table.rows.len();)?
             $(let $variable = $value;)*
-            table.row(vec![$(table!(@cell $row $cell)),*]);
+            table.row(vec![$($(table!(@cell $row $of $cell)),*),*]);
         }
         table
     }};
-    (@at (.$first:ident $(.$more:ident)*)) => {
-        concat!("/", stringify!($first) $(, "/", stringify!($more))*)
+    ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
+        $($columns:tt)*
+    }) => {
+        $crate::report::table::table!($name, $rows, |$row $(, $place)?| $(let $variable = $value;)* {
+            => [] $($columns)*
+        })
     };
-    (@at (.$first:ident?.$more:ident)) => { table!(@at (.$first.$more)) };
-    (@at $cell:tt) => { "" };
-    (@cell $row:ident (.$first:ident?.$more:ident)) => {
+    (@at [$(.$of:ident)*] (.$first:ident $(.$more:ident)*)) => {
+        concat!($("/", stringify!($of),)* "/", stringify!($first) $(, "/", stringify!($more))*)
+    };
+    (@at [] (.$first:ident?.$more:ident)) => { table!(@at [] (.$first.$more)) };
+    (@at $of:tt $cell:tt) => { "" };
+    (@cell $row:ident [] (.$first:ident?.$more:ident)) => {
         $row.$first.as_ref().map(|inner| &inner.$more).into()
     };
-    (@cell $row:ident (.$($field:ident).+)) => { (&$row.$($field).+).into() };
-    (@cell $row:tt ($cell:expr)) => { $crate::report::table::Cell::from($cell) };
+    (@cell $row:ident [$($of:tt)*] (.$($field:ident).+)) => { (&$row$($of)*.$($field).+).into() };
+    (@cell $row:tt $of:tt ($cell:expr)) => { $crate::report::table::Cell::from($cell) };
 }
 pub(super) use table;

@@ -2,8 +2,11 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can keep referring to columns by index.
 
-use super::{BestSplit, Cell, Report, Table, join, step, table};
-use crate::{memory::StatePlace, wording::grouped};
+use super::{BestSplit, Cell, Report, Table, step, table};
+use crate::{
+    memory::StatePlace,
+    wording::{grouped, join},
+};
 use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
@@ -13,22 +16,26 @@ pub fn stages(report: &Report) -> Table {
         let tile = &stage.fullest_tile;
         let cut = report.cuts.get(place);
     {
+        => []
         "Stage" Count (.stage),
         "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
         "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
         "Layers" Layers (.layers),
         "Fits" Text (tile.bytes <= tile.limit),
-        "Limit" Bytes (.fullest_tile.limit),
-        "Tile" Count (.fullest_tile.tile),
-        "Peak memory" Bytes (.fullest_tile.bytes),
-        "Free" Free (.fullest_tile.free),
-        "Variables" Bytes (.fullest_tile.parts.variables),
-        "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
-        "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
-        "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
-        "Control code" Bytes (.fullest_tile.parts.control_code),
-        "Overhead" Bytes (.fullest_tile.parts.overhead),
-        "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+        => [.fullest_tile]
+        "Limit" Bytes (.limit),
+        "Tile" Count (.tile),
+        "Peak memory" Bytes (.bytes),
+        "Free" Free (.free),
+        => [.fullest_tile.parts]
+        "Variables" Bytes (.variables),
+        "Vertex code" Bytes (.vertex_code),
+        "Vertex state" Bytes (.vertex_state),
+        "Exchange code" Bytes (.exchange_code),
+        "Control code" Bytes (.control_code),
+        "Overhead" Bytes (.overhead),
+        "Fragmentation" Bytes (.gaps),
+        => []
         "Peak step" Count (.fullest_tile.peak_step),
         "Median tile" Bytes (.tiles.median),
         "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -39,17 +46,19 @@ pub fn stages(report: &Report) -> Table {
         ForPeople "Of the limit" Share (Cell::Share(tile.bytes, tile.limit)),
         NotZero "Pipeline stages after it" Count (.pipeline?.depth),
         NotZero "Copies" Count (.pipeline?.copies),
-        OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
-        OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-        OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
-        OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
-        NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
+        => [.fullest_tile.parts]
+        OnePercent "Stash" Bytes (.stash),
+        OnePercent "Accumulators" Bytes (.accumulators),
+        OnePercent "Transfer buffers" Bytes (.waiting),
+        OnePercent "Forwarded tensors" Bytes (.passing),
+        NotZeroAnywhere "Optimizer state" Bytes (.state),
         ForPeople "Time" Count (stage_cycles(report, place).map(|cycles| time(cycles, report))),
-        ForPrograms "Weights" Bytes (.fullest_tile.variable_kinds.weights),
-        ForPrograms "Gradients" Bytes (.fullest_tile.variable_kinds.gradients),
-        ForPrograms "Optimizer state variables" Bytes (.fullest_tile.variable_kinds.optimizer_state),
-        ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
-        ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
+        => [.fullest_tile.variable_kinds]
+        ForPrograms "Weights" Bytes (.weights),
+        ForPrograms "Gradients" Bytes (.gradients),
+        ForPrograms "Optimizer state variables" Bytes (.optimizer_state),
+        ForPrograms "Activations" Bytes (.activations),
+        ForPrograms "Other variables" Bytes (.other),
         NotZeroAnywhere "AMP" Text (stage.amp.map(|amp| amp.to_string())),
     })
     .of(
@@ -70,10 +79,10 @@ fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {
 /// unknown.
 fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
-        Some(clock) => {
-            let nanoseconds = step::nanoseconds(cycles.into(), clock);
-            format!("{:.3} ms", nanoseconds as f64 / 1e6)
-        }
+        Some(clock) => format!(
+            "{:.3} ms",
+            step::nanoseconds(cycles.into(), clock) as f64 / 1e6
+        ),
         None => format!("{} cycles", grouped(cycles)),
     }
 }
@@ -82,15 +91,18 @@ fn time(cycles: u64, report: &Report) -> String {
 /// with the memory that the position needs as a stage of its own.
 pub fn layers(report: &Report) -> Table {
     table!("layers", &report.layers, |layer, place| {
+        => []
         "Layer" Layers (Cell::Layer(layer.name.clone())),
         "All tiles" Bytes (.total),
-        "Variables" Bytes (.parts.variables),
-        "Vertex code" Bytes (.parts.vertex_code),
-        "Vertex state" Bytes (.parts.vertex_state),
-        "Exchange code" Bytes (.parts.exchange_code),
-        "Control code" Bytes (.parts.control_code),
-        "Overhead" Bytes (.parts.overhead),
-        "Fragmentation" Bytes (.parts.gaps),
+        => [.parts]
+        "Variables" Bytes (.variables),
+        "Vertex code" Bytes (.vertex_code),
+        "Vertex state" Bytes (.vertex_state),
+        "Exchange code" Bytes (.exchange_code),
+        "Control code" Bytes (.control_code),
+        "Overhead" Bytes (.overhead),
+        "Fragmentation" Bytes (.gaps),
+        => []
         "Tile" Count (.fullest_tile),
         "Peak memory" Bytes (.fullest_tile_bytes),
         "Cycles" Count (report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
@@ -111,15 +123,14 @@ const LARGEST: usize = 5;
 /// order of these bytes, with at most 5 rows.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
-    let mut rows: Vec<_> = table
-        .rows
-        .into_iter()
-        .zip(&report.layers)
+    let mut layers: Vec<_> = (table.rows.into_iter().zip(&report.layers))
         .filter(|(_, layer)| layer.total > 0)
         .collect();
-    rows.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
-    let rows = rows.into_iter().take(LARGEST).map(|(row, _)| row).collect();
-    Table { rows, ..table }
+    layers.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
+    Table {
+        rows: (layers.into_iter().take(LARGEST).map(|(row, _)| row)).collect(),
+        ..table
+    }
 }
 
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
@@ -236,7 +247,7 @@ pub fn plan_table(report: &Report) -> Table {
 /// Returns the available memory proportions of a split's stages as text; `None` if they are
 /// unknown.
 fn amps(row: &BestSplit) -> Option<String> {
-    (!row.amps.is_empty()).then(|| join(row.amps.iter(), " "))
+    (!row.amps.is_empty()).then(|| join(&row.amps, " "))
 }
 
 /// Returns where a split keeps its optimizer state and, if replicas share the state, the number of

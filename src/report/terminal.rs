@@ -4,10 +4,8 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::{
-    Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, join, sections::blocks,
-};
-use crate::wording::Units;
+use super::{Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, sections::blocks};
+use crate::wording::{Units, join};
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
@@ -34,8 +32,8 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
 /// section, which only Markdown shows.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
-    let part =
-        |sentence: Sentence| sentence.plain(look.units.for_bytes(limit), report.pseudo_layers);
+    let units = look.units.for_bytes(limit);
+    let part = |sentence: Sentence| sentence.plain(units, report.pseudo_layers);
     match block {
         Block::Verdict(fits, sentence) => Some(verdict(look, fits, sentence.map(part))),
         Block::Line(sentence) | Block::Paragraph(sentence) => Some(part(sentence.capital())),
@@ -133,8 +131,7 @@ fn broken(line: &str, width: usize) -> String {
     if textwrap::core::display_width(line) <= width {
         return line.to_string();
     }
-    let indentation = line.len() - line.trim_start_matches(' ').len();
-    let indent = " ".repeat(indentation + 2);
+    let indent = " ".repeat(line.len() - line.trim_start_matches(' ').len() + 2);
     let options = textwrap::Options::new(width)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)

@@ -2,13 +2,12 @@
 
 use super::{Detail, Inputs, NamedVariables};
 use crate::{
-    memory::{self, LiveCurves, MemoryModel, StageMemory},
-    model::{LivePlace, Model},
+    memory::{self, LiveCurves, MemoryModel},
+    model::Model,
     report::{Band, Curve, Liveness, Peak, first_highest, thin},
     search::SearchResult,
 };
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Approximate upper bound on the points in each curve of live bytes of the whole model, so that a
 /// report stays small.
@@ -42,55 +41,28 @@ impl Peaks {
             return Self::default();
         }
         let variables = &model.variables;
-        let of_tile = |tile| variables.on_tile(tile).map(|own| u64::from(own.bytes));
-        let fullest = || {
-            let bytes = (0..variables.tiles()).map(|tile| of_tile(tile).sum());
-            first_highest(&bytes.collect::<Vec<u64>>()).unwrap_or(0)
+        let bytes_on = |tile| {
+            variables
+                .on_tile(tile)
+                .map(|own| u64::from(own.bytes))
+                .sum()
         };
-        let recorded = memory.recorded_fullest_tile();
-        let tile = recorded.map_or_else(fullest, |(tile, _)| tile);
-        let shown = search.iter().map(|search| &search.shown);
-        let stages: Vec<_> = shown
-            .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
-            .collect();
-        let of_stage = |(range, computed): (&Range<usize>, &StageMemory)| {
-            memory.curves(range, computed, computed.max_tile())
+        let tile = match memory.recorded_fullest_tile() {
+            Some((tile, _)) => tile,
+            None => {
+                let bytes: Vec<u64> = (0..variables.tiles()).map(bytes_on).collect();
+                first_highest(&bytes).unwrap_or(0)
+            }
         };
+        let stages = search.map_or(Vec::new(), |SearchResult { shown, .. }| {
+            (shown.stages.par_iter().zip(&shown.memory))
+                .map(|(range, computed)| memory.curves(range, computed, computed.max_tile()))
+                .collect()
+        });
         Self {
             whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
-            stages: stages.into_par_iter().map(of_stage).collect(),
+            stages,
         }
-    }
-
-    /// Returns the fullest tile of the whole model, and the step at which most bytes are live on
-    /// this tile. Returns `None` if the model has no steps, or if only the split was requested.
-    pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
-        let (tile, curves) = self.whole.as_ref()?;
-        Some(LivePlace {
-            tile: *tile,
-            step: curves.on_tile.peak().1,
-        })
-    }
-
-    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
-    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
-    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
-    pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
-        let (tile, curves) = self.whole.as_ref()?;
-        let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
-            layer: inputs.name(span.layer as usize),
-            from: span.from,
-            to: span.to,
-        });
-        Some(Liveness {
-            steps: inputs.model.steps(),
-            turn: inputs.model.backward_start,
-            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
-            fullest_tile: *tile,
-            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
-            bands: bands.collect(),
-            peak_variables: named.at_peak.clone(),
-        })
     }
 
     /// Returns two curves of the live bytes of the stage with index `stage`: over all tiles, and on
@@ -101,6 +73,30 @@ impl Peaks {
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
         let curve = |curve| Curve::new(curve, points);
         Some((curve(&curves.all_tiles), curve(&curves.on_tile)))
+    }
+}
+
+impl Inputs<'_> {
+    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
+    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
+    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
+    pub(super) fn liveness(&self, named: &NamedVariables) -> Option<Liveness> {
+        let (tile, curves) = self.peaks.whole.as_ref()?;
+        Some(Liveness {
+            steps: self.model.steps(),
+            turn: self.model.backward_start,
+            all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
+            fullest_tile: *tile,
+            fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
+            bands: (self.memory.layer_spans().into_iter())
+                .map(|span| Band {
+                    layer: self.name(span.layer as usize),
+                    from: span.from,
+                    to: span.to,
+                })
+                .collect(),
+            peak_variables: named.at_peak.clone(),
+        })
     }
 }
 

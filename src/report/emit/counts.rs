@@ -7,17 +7,15 @@ use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
     escape::{is_digits, printable},
     model::PseudoLayers,
-    report::join,
+    wording::join,
 };
-use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Groups consecutive layers into blocks, such as the blocks of a transformer, and returns each
 /// block as a range of indices into `names`. Layers are in one block if their names are equal up to
 /// the first number; a layer without a number is in a block only if it is between layers of the
 /// block. If no name has a number, each layer is a block.
-pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
-    let names: Vec<S> = names.into_iter().collect();
+pub(crate) fn blocks<S: AsRef<str>>(names: &[S]) -> Vec<Range<usize>> {
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
@@ -55,28 +53,23 @@ impl<'a> FormSource<'a> {
     /// the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
-        blocks(layers.iter().map(|&(_, name)| name))
-            .into_iter()
-            .map(|block| layers[block].to_vec())
-            .collect()
+        let names = Vec::from_iter(layers.iter().map(|&(_, name)| name));
+        let blocks = blocks(&names).into_iter();
+        blocks.map(|block| layers[block].to_vec()).collect()
     }
 
     /// Returns whether all stages of the split begin at the beginning of a block. If not, numbers
     /// of blocks cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
-        !self
-            .blocks()
-            .iter()
-            .flat_map(|block| &block[1..])
-            .any(|&(position, _)| self.split.begins_at(position))
+        let blocks = self.blocks();
+        let mut inner = blocks.iter().flat_map(|block| &block[1..]);
+        !inner.any(|&(position, _)| self.split.begins_at(position))
     }
 
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        self.split
-            .modules
-            .iter()
-            .any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
+        let mut modules = self.split.modules.iter().flat_map(|own| &own.begin);
+        modules.any(|module| has_part(module, "vit"))
     }
 }
 
@@ -101,10 +94,9 @@ impl Draft<'_> {
                 ));
             }
         }
-        let in_blocks: FxHashSet<(u32, &str)> = blocks.iter().flatten().copied().collect();
-        let is_outside = |layer: &(u32, &str)| !in_blocks.contains(layer);
-        let others = source.layers().filter(is_outside);
-        let others = join(others.map(|(_, name)| name), " ");
+        let is_outside = |layer: &(u32, &str)| !blocks.iter().any(|block| block.contains(layer));
+        let others = source.layers().filter(is_outside).map(|(_, name)| name);
+        let others = join(others, " ");
         if !others.is_empty() {
             self.notes.add(format!(
                 "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
@@ -157,11 +149,7 @@ impl Draft<'_> {
     /// Adds notes for text generation, which compiles the encoder and the decoder separately, so
     /// that no stage may have layers of both. A model without both gets no notes.
     pub fn generation(&mut self) {
-        let of = |part| {
-            self.source
-                .layers()
-                .filter(move |(_, name)| has_part(name, part))
-        };
+        let of = |part| (self.source.layers()).filter(move |(_, name)| has_part(name, part));
         let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
         else {
             return;
@@ -236,11 +224,11 @@ mod tests {
             "1",
             "cls",
         ];
-        assert_eq!(blocks(names), [1..4, 4..5]);
-        assert_eq!(blocks(["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
-        assert_eq!(blocks(["0@1", "0@2"]), [0..1, 1..2]);
-        assert_eq!(blocks(["_0", "_1", "pooler"]), [0..1, 1..2]);
-        assert_eq!(blocks(["stem", "head1"]), [0..1, 1..2]);
+        assert_eq!(blocks(&names), [1..4, 4..5]);
+        assert_eq!(blocks(&["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
+        assert_eq!(blocks(&["0@1", "0@2"]), [0..1, 1..2]);
+        assert_eq!(blocks(&["_0", "_1", "pooler"]), [0..1, 1..2]);
+        assert_eq!(blocks(&["stem", "head1"]), [0..1, 1..2]);
     }
 
     #[test]

@@ -70,11 +70,8 @@ impl<'a> FormSource<'a> {
     /// with another framework than `framework`: a configuration for `framework` cannot use the
     /// names of its modules.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
-        let is_known = self.report.framework().is_none_or(|own| own == framework);
-        self.split
-            .modules
-            .get(position as usize)
-            .filter(|_| is_known)
+        (self.split.modules.get(position as usize))
+            .filter(|_| self.report.framework().is_none_or(|own| own == framework))
     }
 
     /// Returns the index of Out (the operations after the last layer) in the split's list
@@ -102,11 +99,7 @@ impl<'a> FormSource<'a> {
     /// what the schedule needs (PopART's schedule if the pipeline has none). Returns `None` for
     /// inference, or if the report has no pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
-        let facts = self
-            .report
-            .pipeline
-            .as_ref()
-            .filter(|facts| facts.is_training)?;
+        let facts = (self.report.pipeline.as_ref()).filter(|facts| facts.is_training)?;
         let schedule = match facts.pipeline.schedule {
             Schedule::None => Schedule::Popart,
             schedule => schedule,
@@ -137,10 +130,6 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    pub fn is_sequential(self) -> bool {
-        self.report.schedule() == Some(Schedule::Sequential)
-    }
-
     /// Returns the number of replicas that share optimizer state; 1 for inference, and if none is
     /// shared.
     pub fn replicas(self) -> u64 {
@@ -153,7 +142,7 @@ impl<'a> FormSource<'a> {
     /// `sequential`.
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
-            Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,
+            Some(Recompute::Stage) if !self.report.is_sequential() => Recompute::None,
             recompute => recompute.unwrap_or_default(),
         }
     }

@@ -10,8 +10,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Format, Report, join, sentences, terminal, terminal::TextStyle};
-use crate::{escape::json_in_script, wording::capital};
+use super::{Format, Report, sentences, terminal, terminal::TextStyle};
+use crate::{
+    escape::json_in_script,
+    wording::{capital, join},
+};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
@@ -68,12 +71,10 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
 /// Returns what a browser without scripts shows, as plain text: the verdict, the reason why no
 /// split fits, the table of the split or of the compilation, and the warnings.
 fn without_scripts(report: &Report) -> String {
-    let tables = report
-        .tables(Format::Table)
-        .into_iter()
+    let tables = (report.tables(Format::Table).into_iter())
         .map(|table| terminal::for_people(&table, &TextStyle::default()));
-    let refusal = report.refusal.iter();
-    let refusal = refusal.map(|own| capital(&report.plain(sentences::why_none_fits(own))));
+    let refusal =
+        (report.refusal.iter()).map(|own| capital(&report.plain(sentences::why_none_fits(own))));
     let lines = [report.heading()].into_iter().chain(refusal).chain(tables);
     join(lines.chain(report.warnings_for_people()), "\n")
 }
@@ -98,10 +99,13 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // Drop from the report the live bytes by layer and step, except on the fullest tile of the
     // model.
     |report| {
-        let steps = report.live_steps.iter_mut();
-        steps
+        for tile in report
+            .live_steps
+            .iter_mut()
             .flat_map(|steps| &mut steps.others)
-            .for_each(|tile| tile.layers.clear());
+        {
+            tile.layers.clear();
+        }
     },
     // Drop the live variables at each step, except on the fullest tile of the model.
     |report| {
@@ -113,12 +117,8 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // of the report's split or of the best splits. The HTML page needs these bytes when its reader
     // moves cuts.
     |report| {
-        let cuts: Vec<u32> = report
-            .stages()
-            .iter()
-            .map(|stage| stage.positions.start)
-            .skip(1)
-            .collect();
+        let stages = report.stages().iter().skip(1);
+        let cuts = Vec::from_iter(stages.map(|stage| stage.positions.start));
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }

@@ -158,19 +158,17 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let cells = width.saturating_sub(1);
     let whole = u128::from(largest.max(limit).max(1));
     let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
-    let over = bytes.saturating_sub(limit);
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
-    let limit_share = u128::from(bytes.min(limit)) * within as u128;
     // Rounding must not hide small numbers of bytes. The part of the bar before the mark looks full
     // only if no bytes are free, and empty only for 0 bytes.
-    let share = (limit_share / u128::from(limit.max(1))) as usize;
+    let share = (u128::from(bytes.min(limit)) * within as u128 / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(
         "{}{}{mark}{}",
         full.repeat(filled),
         free.repeat(within - filled),
-        full.repeat(scaled(over).min(beyond))
+        full.repeat(scaled(bytes.saturating_sub(limit)).min(beyond))
     );
     let tone = if bytes > limit {
         Severity::Bad
