@@ -15,6 +15,7 @@ use crate::{
 use std::{
     array::from_fn,
     collections::BTreeSet,
+    iter,
     ops::Range,
     sync::OnceLock,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -95,7 +96,6 @@ impl<'a> PipelineRanges<'a> {
         // In a pipeline, the more layers there are, the fewer stages are allowed, so that the table
         // of bytes does not become too large.
         let most = (limits::RANGE_COSTS / layers.pow(2).max(1)).max(2) - 1;
-        let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
             limit,
@@ -103,7 +103,9 @@ impl<'a> PipelineRanges<'a> {
             stages: flows.map_or(0, |_| stages.min(layers).min(most).max(1)),
             update: None,
             stretches: flows.map_or(Vec::new(), |flows| flows.stretches(layers as u32)),
-            peaks: (0..parts).map(|_| OnceLock::new()).collect(),
+            peaks: (0..layers * layers.div_ceil(AT_ONCE))
+                .map(|_| OnceLock::new())
+                .collect(),
         }
     }
 
@@ -135,18 +137,19 @@ impl<'a> PipelineRanges<'a> {
     /// Returns the table of the bytes of ranges of layers. It has all ranges whose bytes have a
     /// lower bound within the limit.
     pub fn into_costs(self) -> RangeCosts {
-        let least = self.ends.iter().enumerate().map(|(start, end)| {
+        let numbers = |start: usize, last: usize| {
+            let possible = 1 + self.depths(last + 1);
+            self.peaks(start, last)[..possible]
+                .iter()
+                .map(|peak| peak.load(Relaxed))
+                .chain(iter::repeat_n(u64::MAX, 1 + self.stages - possible))
+        };
+        let rows = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
-                .map(|last| self.peaks(start, last)[0].load(Relaxed))
+                .flat_map(|last| numbers(start, last))
                 .collect()
         });
-        RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
-            if after < self.depths(range.end) {
-                self.peaks(range.start, range.end - 1)[after + 1].load(Relaxed)
-            } else {
-                u64::MAX
-            }
-        })
+        RangeCosts::in_pipeline(rows.collect(), self.stages)
     }
 }
 
