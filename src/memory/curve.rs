@@ -110,7 +110,7 @@ impl MemoryModel<'_> {
         for variable in variables.on_tile(tile) {
             sums.add(self.live_ranges(variable.class), [0, variable.bytes.into()]);
         }
-        let tiles = 0..self.model.target.num_tiles;
+        let tiles = 0..self.tiles();
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
