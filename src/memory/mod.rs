@@ -181,10 +181,9 @@ impl<'a> MemoryModel<'a> {
     /// A model without a pipeline has none, so they are found here, and do not yet tell at which
     /// liveness steps variables are live in the stages of a pipeline.
     fn flows_or_new(&self) -> Flows {
-        let [.., after] = &self.phases;
         self.flows
             .clone()
-            .unwrap_or_else(|| Flows::new((self.model, self.placement), after.start))
+            .unwrap_or_else(|| Flows::new(self.model, self.placement))
     }
 
     pub(crate) fn positions(&self) -> &'a Positions {
