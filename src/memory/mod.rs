@@ -96,12 +96,13 @@ impl<'a> MemoryModel<'a> {
         let mut sets = placement.sets.clone();
         let tiles = 0..model.target.num_tiles;
         let placed = code::placed(model, placement);
-        let code = || code::collect((model, rules), &placed, &tiles, &mut sets);
-        let overhead = || match rules {
-            Rules::Classic => TileOverhead::none(model),
-            Rules::Full => TileOverhead::of_tiles(model),
-        };
-        let (code, overhead) = rayon::join(code, overhead);
+        let (code, overhead) = rayon::join(
+            || code::collect((model, rules), &placed, &tiles, &mut sets),
+            || match rules {
+                Rules::Classic => TileOverhead::none(model),
+                Rules::Full => TileOverhead::of_tiles(model),
+            },
+        );
         sets.check()?;
         Ok(Self {
             model,

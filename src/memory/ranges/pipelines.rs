@@ -90,8 +90,10 @@ impl<'a> PipelineRanges<'a> {
         starts: Option<&BTreeSet<usize>>,
     ) -> Self {
         let layers = model.layers();
-        let is_wanted = |start: &usize| starts.is_none_or(|starts| starts.contains(start));
-        let end = |start| AtomicUsize::new(if is_wanted(&start) { layers } else { start });
+        let end = |start| match starts {
+            Some(starts) if !starts.contains(&start) => start,
+            _ => layers,
+        };
         let flows = model.flows.as_ref();
         // In a pipeline, the more layers there are, the fewer stages are allowed, so that the table
         // of bytes does not become too large.
@@ -99,7 +101,7 @@ impl<'a> PipelineRanges<'a> {
         Self {
             model,
             limit,
-            ends: (0..layers).map(end).collect(),
+            ends: (0..layers).map(end).map(AtomicUsize::new).collect(),
             stages: flows.map_or(0, |_| stages.min(layers).min(most).max(1)),
             update: None,
             stretches: flows.map_or(Vec::new(), |flows| flows.stretches(layers as u32)),

@@ -282,8 +282,8 @@ impl StagesToCompute<'_> {
             }
             parts
         };
-        let live = |(parts, _): &(Parts, u32)| parts.variables + parts.overhead;
-        let most_live = peak.phases.iter().map(live).max().unwrap_or(0);
+        let live = peak.phases.map(|(own, _)| own.variables + own.overhead);
+        let most_live = live.into_iter().max().unwrap_or(0);
         let (in_passes, step) = peak
             .phases
             .into_iter()

@@ -189,8 +189,9 @@ impl StagesToCompute<'_> {
         }
         self.prepare(scratch);
         self.step_through(scratch);
-        let none = |_| Vec::with_capacity(self.stages.len());
-        let mut peaks: Vec<_> = tiles.map(none).collect();
+        let mut peaks: Vec<_> = tiles
+            .map(|_| Vec::with_capacity(self.stages.len()))
+            .collect();
         for stage in 0..self.stages.len() {
             for (peaks, peak) in peaks.iter_mut().zip(self.peaks_of(stage, scratch)) {
                 peaks.push(peak);

@@ -300,17 +300,14 @@ impl Accumulator {
 /// them) and the equivalence class `class`: whether an operation of the use set copies data from
 /// the host at the first step at which the variables are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
-    let copies = |group: usize| &model.operation_groups[group].host_copies;
-    model
-        .classes
-        .ranges(class)
-        .first()
-        .is_some_and(|(begin, _)| {
-            model
-                .use_sets
-                .groups(set)
-                .any(|group| copies(group).binary_search(begin).is_ok())
-        })
+    let Some((begin, _)) = model.classes.ranges(class).first() else {
+        return false;
+    };
+    let mut copies = model
+        .use_sets
+        .groups(set)
+        .map(|group| &model.operation_groups[group].host_copies);
+    copies.any(|steps| steps.binary_search(begin).is_ok())
 }
 
 #[cfg(test)]
