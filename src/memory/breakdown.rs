@@ -31,7 +31,7 @@ impl MemoryModel<'_> {
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];
-        let variables = (0..self.model.target.num_tiles)
+        let variables = (0..self.tiles())
             .into_par_iter()
             .fold(nothing, |sums, tile| self.with_tile(tile, sums))
             .reduce(nothing, |mut a, b| {
@@ -99,30 +99,23 @@ impl MemoryModel<'_> {
     /// take on `tile` at the liveness step at which they take the most. Returns the new sums.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
-        let mut uses: Vec<_> = self
-            .uses
-            .on_tile(tile)
-            .flat_map(|item| {
-                model
-                    .use_sets
-                    .groups(item.set)
-                    .map(move |group| (group, item))
-            })
-            .collect();
-        uses.sort_unstable_by_key(|&(group, _)| group);
-        for of_group in uses.chunk_by(|a, b| a.0 == b.0) {
-            let group = of_group[0].0;
+        let without_variables = |group: usize| {
             let window = match self.rules {
                 Rules::Classic => model.operation_groups[group].window,
                 Rules::Full => self.all_steps(),
             };
-            let Some((first, last)) = window else {
-                continue;
-            };
-            let mut liveness = StepSums::new(first..last + 1);
-            for (_, item) in of_group {
-                liveness.add([item.bytes], model.classes.ranges(item.class));
+            StepSums::new(window.map_or(0..0, |(first, last)| first..last + 1))
+        };
+        let mut by_group = FxHashMap::default();
+        for item in self.uses.on_tile(tile) {
+            for group in model.use_sets.groups(item.set) {
+                by_group
+                    .entry(group)
+                    .or_insert_with(|| without_variables(group))
+                    .add([item.bytes], model.classes.ranges(item.class));
             }
+        }
+        for (group, mut liveness) in by_group {
             let [highest] = liveness.highest();
             sums[group] += highest;
         }

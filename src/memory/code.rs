@@ -8,7 +8,7 @@ use crate::{
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::{collections::BTreeMap, ops::Range};
+use std::{array::from_fn, collections::BTreeMap, ops::Range};
 
 /// Code of one `kind` that several positions (In, layers, Out) may share: a stage with any position
 /// of `set` takes the bytes of this code once. `bytes` lists runs of tiles in ascending order.
@@ -60,7 +60,7 @@ pub(super) fn collect(
     let of_vertices = vertex_code(model, placed, tiles, sets);
     let mut parts: FxHashMap<_, Vec<&[TileRun]>> = of_vertices
         .iter()
-        .map(|(&key, runs)| (key, vec![&runs[..]]))
+        .map(|(&set, runs)| ((CodeKind::VertexCode, set), vec![&runs[..]]))
         .collect();
     for &(code, set) in placed {
         for (kind, bytes) in by_kind(code, rules) {
@@ -102,16 +102,9 @@ pub(super) fn by_tile<'a>(
 }
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
-    let mut runs = bytes.runs();
-    // Mostly, `tiles` are all tiles of the model. Looking at the first and the last run (of tiles
-    // with equal bytes) then avoids a binary search, which reads runs at distant addresses.
-    if runs.first().is_some_and(|run| run.to <= tiles.start) {
-        runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
-    }
-    if runs.last().is_some_and(|run| run.from >= tiles.end) {
-        runs = &runs[..runs.partition_point(|run| run.from < tiles.end)];
-    }
-    runs
+    let runs = bytes.runs();
+    let first = runs.partition_point(|run| run.to <= tiles.start);
+    &runs[first..runs.partition_point(|run| run.from < tiles.end)]
 }
 
 /// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
@@ -144,7 +137,7 @@ fn vertex_code(
     placed: &[PlacedCode<'_>],
     tiles: &Range<u32>,
     sets: &mut PlaceSets,
-) -> FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> {
+) -> FxHashMap<PlaceSet, Vec<TileRun>> {
     let mut by_type: BTreeMap<u32, Vec<(PlaceSet, &[TileRun])>> = BTreeMap::new();
     for &(code, set) in placed {
         for (vertex_type, present) in &code.vertex_types {
@@ -161,16 +154,13 @@ fn vertex_code(
             .iter()
             .flat_map(|&(set, runs)| runs.iter().map(move |run| (run.from, run.to, set)));
         each_stretch(present, |first, end, owners| {
-            let key = (CodeKind::VertexCode, sets.union_of(owners.keys().copied()));
-            for run in code.runs() {
-                let (from, to) = (run.from.max(first), run.to.min(end));
-                if from < to {
-                    found
-                        .entry(key)
-                        .or_default()
-                        .push(TileRun { from, to, ..*run });
-                }
-            }
+            let set = sets.union_of(owners.keys().copied());
+            let here = met(code, &(first..end)).iter().map(|run| TileRun {
+                from: run.from.max(first),
+                to: run.to.min(end),
+                ..*run
+            });
+            found.entry(set).or_default().extend(here);
         });
     }
     found
@@ -295,9 +285,7 @@ impl TileOverhead {
                 let fragmentation = of_tile.map_or(0, |tile| tile.beyond_variables());
                 Self {
                     recorded,
-                    code: std::array::from_fn(|kind| {
-                        recorded[kind].saturating_sub(explained[kind])
-                    }),
+                    code: from_fn(|kind| recorded[kind].saturating_sub(explained[kind])),
                     fragmentation,
                     rest: of_tile.map_or(0, |tile| tile.total.saturating_sub(fragmentation)),
                 }
@@ -340,7 +328,7 @@ impl TileOverhead {
     /// since operations may share code that `code` counts several times. `code` and the result have
     /// one entry per [`CodeKind`](crate::profile::CodeKind).
     pub fn capped(&self, code: [u64; 4]) -> [u64; 4] {
-        std::array::from_fn(|kind| code[kind].min(self.recorded[kind]))
+        from_fn(|kind| code[kind].min(self.recorded[kind]))
     }
 }
 
@@ -348,7 +336,7 @@ pub(super) fn by_lane<const N: usize>(
     tiles: &[TileOverhead],
     of: impl Fn(usize, &TileOverhead) -> u64,
 ) -> [u64; N] {
-    std::array::from_fn(|lane| tiles.get(lane).map_or(0, |tile| of(lane, tile)))
+    from_fn(|lane| tiles.get(lane).map_or(0, |tile| of(lane, tile)))
 }
 
 /// Returns the bytes of code that one stage would have if it had exactly the operation groups for

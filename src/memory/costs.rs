@@ -34,44 +34,24 @@ impl RangeCosts {
     /// # Panics
     /// If a range reaches beyond the last position, `peaks.len() - 1`.
     pub fn new(peaks: Vec<Vec<u64>>) -> Self {
-        let layers = peaks.len();
-        for (from, row) in peaks.iter().enumerate() {
-            assert!(from + row.len() <= layers, "a range beyond the last layer");
-        }
-        Self {
-            stages: 0,
-            rows: peaks,
-        }
+        Self::in_pipeline(peaks, 0)
     }
 
     /// Makes the table of ranges for a pipeline of at most `stages` stages, or for stages without a
-    /// pipeline if `stages` is 0. `least[from][n]` is the lower bound on the bytes of the range of
-    /// positions `from..from + n + 1`. `peaks(range, after)` returns the bytes on the fullest tile
-    /// of a range with `after` stages after it, or `u64::MAX` if these bytes exceed the limit.
+    /// pipeline if `stages` is 0. `rows[from]` has the numbers of all ranges that begin at the
+    /// position `from`, the shortest range first. A range has `stages + 1` numbers: the lower bound
+    /// on its bytes, then its bytes on the fullest tile with 0, 1, ... stages after it, or
+    /// [`u64::MAX`] if these bytes exceed the limit.
     ///
     /// # Panics
-    /// If a range reaches beyond the last position, `least.len() - 1`.
-    pub fn in_pipeline(
-        least: Vec<Vec<u64>>,
-        stages: usize,
-        peaks: impl Fn(Range<usize>, usize) -> u64,
-    ) -> Self {
-        let row = |(start, least): (usize, &Vec<u64>)| {
-            (start + 1..)
-                .zip(least)
-                .flat_map(|(end, &least)| {
-                    let peaks = &peaks;
-                    [least]
-                        .into_iter()
-                        .chain((0..stages).map(move |after| peaks(start..end, after)))
-                })
-                .collect()
-        };
-        let bounds = Self::new(least);
-        Self {
-            stages,
-            rows: bounds.rows.iter().enumerate().map(row).collect(),
+    /// If a range reaches beyond the last position, `rows.len() - 1`.
+    pub fn in_pipeline(rows: Vec<Vec<u64>>, stages: usize) -> Self {
+        let costs = Self { stages, rows };
+        for from in 0..costs.layers() {
+            let end = costs.reach(from);
+            assert!(end <= costs.layers(), "a range beyond the last layer");
         }
+        costs
     }
 
     fn columns(&self) -> usize {
@@ -184,12 +164,9 @@ impl RangeCosts {
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {
-                let within = self
-                    .entries(&range)
-                    .unwrap_or_default()
-                    .iter()
-                    .filter(|&&bytes| bytes < u64::MAX);
-                (range, within.max().map_or(least, |&highest| highest))
+                let entries = self.entries(&range).unwrap_or_default().iter().copied();
+                let highest = entries.filter(|&bytes| bytes < u64::MAX).max();
+                (range, highest.unwrap_or(least))
             })
             .max_by_key(|&(_, peak)| peak)
     }

@@ -4,7 +4,7 @@
 use super::{MemoryModel, Rules, code::explained};
 use crate::{
     model::{EVERYWHERE, MemoryPeak, NOWHERE, NamedVariable, OwnedProgram},
-    profile::{CodeKind, TileBytes},
+    profile::CodeKind,
 };
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
@@ -128,34 +128,27 @@ impl MemoryModel<'_> {
     /// own names give a layer. The result is in the order of [`CodeKind`]. Kinds of code that the
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
-        let tiles = 0..self.model.target.num_tiles;
+        let tiles = 0..self.tiles();
         let predicted = self.explained(tiles, |group| self.explains_by(explaining, group));
         let compare = |kind: CodeKind| {
             let names = self.categories(kind);
-            let recorded: Vec<&TileBytes> = self
-                .model
-                .recorded
-                .categories
-                .iter()
-                .filter(|category| names.contains(&category.name.as_str()))
-                .map(|category| &category.bytes)
-                .collect();
-            let of_kind = || predicted.iter().map(|tile| tile[kind as usize]);
+            let categories = self.model.recorded.categories.iter();
+            let mut own = categories
+                .filter(|category| names.contains(&&*category.name))
+                .peekable();
+            own.peek()?;
+            let mut recorded = vec![0; predicted.len()];
+            own.for_each(|category| category.bytes.add_to(&mut recorded));
+            let of_kind = predicted.iter().map(|tile| tile[kind as usize]);
+            let differences = of_kind.clone().zip(&recorded);
             let (worst_tile, worst_difference) = (0u32..)
-                .zip(of_kind())
-                .map(|(tile, predicted)| {
-                    let recorded: i64 = recorded
-                        .iter()
-                        .map(|bytes| i64::from(bytes.get(tile)))
-                        .sum();
-                    (tile, predicted as i64 - recorded)
-                })
+                .zip(differences.map(|(predicted, &recorded)| predicted as i64 - recorded as i64))
                 .min_by_key(|(_, difference)| Reverse(difference.unsigned_abs()))
                 .unwrap_or_default();
-            (!recorded.is_empty()).then(|| CodeCategory {
+            Some(CodeCategory {
                 name: names[0],
-                predicted: of_kind().sum(),
-                recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
+                predicted: of_kind.sum(),
+                recorded: recorded.iter().sum(),
                 worst_tile,
                 worst_difference,
             })

@@ -2,7 +2,6 @@
 
 use super::{
     MemoryModel, Rules, StageMemory, lanes,
-    pipeline::PHASES,
     steps::{StepSums, has_step},
 };
 use std::ops::Range;
@@ -67,9 +66,8 @@ impl MemoryModel<'_> {
         let fixed = self.fixed(range, memory);
         let mut sums = CurveSums::new(window);
         for (phase, steps) in self.phases.iter().enumerate() {
-            let in_phase = |tile: &[u64; PHASES]| tile[phase];
-            let all_tiles = memory.transfers.iter().map(in_phase).sum();
-            let on_tile = memory.transfers.get(tile as usize).map_or(0, in_phase);
+            let all_tiles = memory.transfers.iter().map(|tile| tile[phase]).sum();
+            let on_tile = memory.transfers[tile as usize][phase];
             sums.add(Some(&[(steps.start, steps.end)]), [all_tiles, on_tile]);
         }
         let mut add = |number, bytes| {
@@ -110,7 +108,7 @@ impl MemoryModel<'_> {
         for variable in variables.on_tile(tile) {
             sums.add(self.live_ranges(variable.class), [0, variable.bytes.into()]);
         }
-        let tiles = 0..self.model.target.num_tiles;
+        let tiles = 0..self.tiles();
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 

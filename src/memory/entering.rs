@@ -87,10 +87,8 @@ impl<Item: Copy> Entries<Item> {
     /// If more than [`limits::ENTRIES`] pairs of a layer and an item were added: the tiles have
     /// more variables or code than any real tile.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
-        match self.count {
-            ..=limits::ENTRIES => Ok(()),
-            _ => Err(TooManyPlaces),
-        }
+        let fits = self.count <= limits::ENTRIES;
+        fits.then_some(()).ok_or(TooManyPlaces)
     }
 
     /// Returns the pairs of a layer and an item (such as the bytes of a variable) that are stored

@@ -51,20 +51,14 @@ impl MemoryModel<'_> {
             .iter()
             .zip(0u32..)
             .zip(&self.placement.of_group)
-            .filter_map(|((group, number), &set)| match *self.sets.places(set) {
-                [layer] => group
-                    .window
-                    .map(|(from, to)| (from, to + 1, (to - from, number, layer))),
-                _ => None,
+            .filter_map(|((group, number), &set)| {
+                let (layer, (from, to)) = (self.sets.only(set)?, group.window?);
+                Some((from, to + 1, (to - from, number, layer)))
             });
         let mut layers = vec![None; self.model.steps() as usize];
         each_stretch(spans, |from, to, running| {
             let shortest = running.keys().next().map(|&(.., layer)| layer);
-            layers
-                .iter_mut()
-                .take(to as usize)
-                .skip(from as usize)
-                .for_each(|step| *step = shortest);
+            layers[from as usize..to as usize].fill(shortest);
         });
         layers
     }

@@ -96,12 +96,13 @@ impl<'a> MemoryModel<'a> {
         let mut sets = placement.sets.clone();
         let tiles = 0..model.target.num_tiles;
         let placed = code::placed(model, placement);
-        let code = || code::collect((model, rules), &placed, &tiles, &mut sets);
-        let overhead = || match rules {
-            Rules::Classic => TileOverhead::none(model),
-            Rules::Full => TileOverhead::of_tiles(model),
-        };
-        let (code, overhead) = rayon::join(code, overhead);
+        let (code, overhead) = rayon::join(
+            || code::collect((model, rules), &placed, &tiles, &mut sets),
+            || match rules {
+                Rules::Classic => TileOverhead::none(model),
+                Rules::Full => TileOverhead::of_tiles(model),
+            },
+        );
         sets.check()?;
         Ok(Self {
             model,
@@ -165,12 +166,13 @@ impl<'a> MemoryModel<'a> {
     /// variables with the equivalence class `class` and the use set `set` (the operations that use
     /// them).
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let is_stashed = || {
-            let flows = self.flows.as_ref()?;
-            let flow = flows.of(self.uses.data.number(class, set)?)?;
-            Some(flows.is_stashed(&stage.positions, flow))
-        };
-        self.has_copies(stage) && is_stashed() == Some(true)
+        let number = self.uses.data.number(class, set);
+        self.has_copies(stage)
+            && self
+                .flows
+                .as_ref()
+                .zip(number)
+                .is_some_and(|(flows, number)| flows.is_stashed(&stage.positions, number))
     }
 
     fn has_copies(&self, stage: &PlacedStage) -> bool {
@@ -181,10 +183,9 @@ impl<'a> MemoryModel<'a> {
     /// A model without a pipeline has none, so they are found here, and do not yet tell at which
     /// liveness steps variables are live in the stages of a pipeline.
     fn flows_or_new(&self) -> Flows {
-        let [.., after] = &self.phases;
         self.flows
             .clone()
-            .unwrap_or_else(|| Flows::new((self.model, self.placement), after.start))
+            .unwrap_or_else(|| Flows::new(self.model, self.placement))
     }
 
     pub(crate) fn positions(&self) -> &'a Positions {
@@ -232,9 +233,7 @@ impl<'a> MemoryModel<'a> {
     /// Returns the fullest tile of the one-IPU compilation (the first if several are equally full)
     /// and its recorded bytes; `None` if the profile has no record of tiles.
     pub(crate) fn recorded_fullest_tile(&self) -> Option<(u32, u64)> {
-        (0..)
-            .zip(self.model.recorded.tiles.iter().map(|tile| tile.total))
-            .min_by_key(|&(_, bytes)| Reverse(bytes))
+        fullest(self.model.recorded.tiles.iter().map(|tile| tile.total))
     }
 
     /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes of code or
@@ -252,6 +251,12 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
+/// Returns the index of the tile with the most bytes, the first of several such tiles, and its
+/// bytes. `bytes` has one entry per tile. Returns `None` if there are no tiles.
+fn fullest(bytes: impl Iterator<Item = u64>) -> Option<(u32, u64)> {
+    (0..).zip(bytes).min_by_key(|&(_, bytes)| Reverse(bytes))
+}
+
 /// Divides the liveness steps into phases, such as the backward pass (see [`PHASES`]), as half-open
 /// ranges. Without a backward pass, and in the classic memory model, only the first phase has
 /// steps. The last phase begins after the last forward or backward operation. Operations without a
@@ -259,7 +264,7 @@ impl<'a> MemoryModel<'a> {
 /// ignored.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
-    let start = model.backward_start.map_or(steps, |start| start.min(steps));
+    let start = model.backward_start.unwrap_or(steps);
     if start == steps || placement.rules == Rules::Classic {
         return [0..steps, steps..steps, steps..steps, steps..steps];
     }
@@ -270,7 +275,7 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
         .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update)
         .filter_map(|(operation, _)| Some(operation.window?.1 + 1))
         .max()
-        .map_or(steps, |end| end.clamp(start, steps));
+        .map_or(steps, |end| end.max(start));
     let last_forward = start.saturating_sub(1);
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
@@ -278,12 +283,11 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {
-        let &[place] = placement.places_of(index) else {
-            continue;
-        };
-        let group = &model.operation_groups[operation.group as usize];
-        let window = &mut windows[place as usize];
-        *window = covering(&[*window, group.window]);
+        if let &[place] = placement.places_of(index) {
+            let group = &model.operation_groups[operation.group as usize];
+            let window = &mut windows[place as usize];
+            *window = covering(&[*window, group.window]);
+        }
     }
     windows
 }

@@ -30,8 +30,9 @@ impl<const N: usize> StepSums<N> {
             let (from, to) = (from.max(start), to.min(end));
             if from < to {
                 self.changes.push((from, bytes));
-                let ends = (to < end).then(|| (to, bytes.map(u64::wrapping_neg)));
-                self.changes.extend(ends);
+                if to < end {
+                    self.changes.push((to, bytes.map(u64::wrapping_neg)));
+                }
             }
         }
     }

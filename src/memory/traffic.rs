@@ -1,8 +1,7 @@
 //! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
 use super::{MemoryModel, steps::merged};
-
-use crate::model::{Framework, PlaceSet, ascending};
+use crate::model::{Framework, PlaceSet, ascending, crossing};
 use rustc_hash::FxHashMap;
 
 /// All variables of one equivalence class (live at the same steps) that the same layers use. The
@@ -55,20 +54,15 @@ impl MemoryModel<'_> {
     /// variable flows across if one of its live ranges begins and ends in layers on different
     /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        let mut changes = vec![[0i128]; self.layers()];
         // Variables that only one layer uses flow across no boundary between layers. They are left
         // out to save time, since most variables are of this kind.
-        for shared in self.used_by(2) {
-            let spans = shared
-                .ranges
-                .iter()
-                .filter_map(|&range| self.span(&shared, range));
-            for (first, last) in merged(spans) {
-                changes[first as usize][0] += i128::from(shared.bytes);
-                changes[last as usize][0] -= i128::from(shared.bytes);
-            }
-        }
-        at_boundaries(changes).into_iter().flatten().collect()
+        let flows = self.used_by(2).into_iter().flat_map(|shared| {
+            let ranges = shared.ranges.iter();
+            merged(ranges.filter_map(|&range| self.span(&shared, range)))
+                .into_iter()
+                .map(move |(first, last)| ([first, last], shared.bytes))
+        });
+        at_boundaries(self.layers(), flows)
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
@@ -78,14 +72,15 @@ impl MemoryModel<'_> {
     /// boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new();
-        let mut changes = vec![[0i128; 2]; flows.places as usize];
-        for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
-            if let Some((pass, [first, last])) = flows.sent(number) {
-                changes[first as usize][pass] += i128::from(variable.bytes);
-                changes[last as usize][pass] -= i128::from(variable.bytes);
-            }
-        }
-        at_boundaries(changes)
+        let [forward, backward] = [0, 1].map(|pass| {
+            let sent = (0u32..).zip(self.uses.data.uses());
+            let sent = sent.filter_map(|(number, variable)| {
+                let (own_pass, places) = flows.sent(number)?;
+                (own_pass == pass).then_some((places, variable.bytes))
+            });
+            at_boundaries(flows.places as usize, sent)
+        });
+        forward.into_iter().zip(backward).map(Into::into).collect()
     }
 
     /// Returns the framework that the model was written in.
@@ -139,20 +134,14 @@ impl MemoryModel<'_> {
     /// of these variables: the layers that run when the range begins, and the layers that run when
     /// it ends. The variables flow from layers of the first list to layers of the second.
     fn ends(&self, shared: &LiveShare<'_>, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
-        let with = |test: &dyn Fn(u32, u32) -> bool| {
-            shared
-                .layers
-                .iter()
-                .copied()
-                .filter(|&layer| {
-                    self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
-                })
+        let at = |step: u32| {
+            let runs = |(first, last): (u32, u32)| (first..=last).contains(&step);
+            let layers = shared.layers.iter().copied();
+            layers
+                .filter(|&layer| self.windows[layer as usize].is_some_and(runs))
                 .collect()
         };
-        (
-            with(&|first, last| first <= start && start <= last),
-            with(&|first, last| first < end && end <= last + 1),
-        )
+        (at(start), at(end - 1))
     }
 
     /// Returns the lowest and the highest layer in which a half-open live range of the variables of
@@ -168,20 +157,13 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Sums up the changes of the bytes that flow between layers, from one boundary of the layer order
-/// to the next. `changes` has one entry per position (In, a layer or Out): the bytes at the
-/// boundary after the position minus the bytes at the boundary before it, by pass. Returns the
-/// bytes at each boundary, by pass.
-fn at_boundaries<const PASSES: usize>(mut changes: Vec<[i128; PASSES]>) -> Vec<[u64; PASSES]> {
-    changes.pop();
-    let mut bytes = [0; PASSES];
-    changes
-        .into_iter()
-        .map(|change| {
-            bytes = std::array::from_fn(|pass| bytes[pass] + change[pass]);
-            bytes.map(|bytes| bytes as u64)
-        })
-        .collect()
+/// Sums up the bytes that flow across each boundary between two of `positions` positions (In,
+/// layers, Out). `flows` has the first and the last position between which bytes flow, and their
+/// number.
+fn at_boundaries(positions: usize, flows: impl Iterator<Item = ([u32; 2], u64)>) -> Vec<u64> {
+    let flows = flows.map(|([from, to], bytes)| (from as usize, to as usize, bytes as i64));
+    let sums = crossing(positions, flows).into_iter();
+    sums.take(positions).skip(1).map(|sum| sum as u64).collect()
 }
 
 fn pairs(rows: &[u32], columns: &[u32]) -> Vec<(u32, u32)> {

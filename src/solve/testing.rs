@@ -357,19 +357,22 @@ fn in_pipeline(
     place_matters: bool,
 ) -> RangeCosts {
     let layers = costs.layers();
-    let least: Vec<Vec<u64>> = (0..layers)
-        .map(|from| costs.least_from(from).collect())
-        .collect();
-    RangeCosts::in_pipeline(least, stages, |range, after| {
+    let peak = &|range: Range<usize>, least: u64, after: usize| {
         let number = range.start * layers + range.end - 1;
         let number = number + if place_matters { after * 7 } else { 0 };
         let (beside, each) = draws[number % draws.len()];
         let each = if place_matters { 0 } else { each };
-        let least = costs.least(range).unwrap_or(0);
         least
             .saturating_add(beside)
             .saturating_add(each * after as u64)
-    })
+    };
+    let row = |from: usize| {
+        let ranges = (from + 1..).zip(costs.least_from(from));
+        let peaks = move |(end, least)| (0..stages).map(move |after| peak(from..end, least, after));
+        ranges.flat_map(move |own| [own.1].into_iter().chain(peaks(own)))
+    };
+    let rows = (0..layers).map(|from| row(from).collect());
+    RangeCosts::in_pipeline(rows.collect(), stages)
 }
 
 /// Generates random problems with costs as in a pipeline, where the bytes of a stage depend on the

@@ -14,7 +14,7 @@ pub use step::StepTime;
 pub(crate) use step::{Rate, SlotKind, Slots};
 
 use crate::{
-    memory::{Pipeline, Recompute},
+    memory::{Pipeline, Recompute, StatePlace},
     model::{CyclesByLayer, Positions},
 };
 use serde::{Deserialize, Serialize};
@@ -211,12 +211,10 @@ impl StageTimes {
             recomputed: 0,
             update: out.update.into(),
         });
-        let has_out = positions.out().is_some();
-        let count = cycles.passes_by_layer.len();
         let (mut sums, mut before) = (Sums::default(), vec![Sums::default()]);
         for (position, of) in cycles.passes_by_layer.iter().enumerate() {
             let without_out = match position {
-                _ if has_out && position + 1 == count => 0,
+                _ if Some(position) == positions.out() => 0,
                 0 if out_in_first.is_some() => of.forward.saturating_sub(out.forward),
                 _ => of.forward,
             };
@@ -277,43 +275,42 @@ impl StageTimes {
     /// Returns the cycles of one micro-batch by position (In, layers, Out), from which the cycles
     /// of any stage follow.
     pub fn by_position(&self) -> PositionCycles {
-        let positions = || (0..self.positions()).map(|position| position..position + 1);
         // In (the operations before the first layer) is recomputed together with the first layer.
         // So the cycles of In are the recomputed cycles of a stage of In and the first layer, minus
         // those of a stage of only the first layer.
         let recomputed = |is_last| {
             let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
-            let of_position = |range: Range<usize>| match range.start {
-                0 if self.positions() > 1 => narrow(sum(&(0..2)).saturating_sub(sum(&(1..2)))),
-                _ => narrow(sum(&range)),
-            };
-            positions().map(of_position).collect()
+            self.of_each(|range| match range.start {
+                0 if self.positions() > 1 => sum(&(0..2)).saturating_sub(sum(&(1..2))),
+                _ => sum(range),
+            })
         };
-        let once = |range| narrow(self.sum(&range, 0) + self.sum(&range, 1));
+        let again = self.of_each(|range| self.forward_again(range));
         PositionCycles {
-            once: positions().map(once).collect(),
+            once: self.of_each(|range| self.sum(range, 0) + self.sum(range, 1)),
             recomputed: recomputed(false),
             recomputed_last: recomputed(true),
-            recomputes: positions()
-                .map(|range| self.forward_again(&range) > 0)
-                .collect(),
+            recomputes: again.into_iter().map(|cycles| cycles > 0).collect(),
             step: self.step_numbers(),
             is_out_first: self.out_in_first.is_some(),
         }
+    }
+
+    /// Returns one entry per position (In, a layer or Out): what `cycles` returns for the range of
+    /// only this position.
+    fn of_each(&self, cycles: impl Fn(&Range<usize>) -> u128) -> Vec<u64> {
+        (0..self.positions())
+            .map(|position| narrow(cycles(&(position..position + 1))))
+            .collect()
     }
 
     fn step_numbers(&self) -> Option<StepNumbers> {
         if self.out_in_first.is_some() || self.pipeline.state.is_off_chip() {
             return None;
         }
-        let of_pass = |pass: usize| {
-            (0..self.positions())
-                .map(|position| narrow(self.sum(&(position..position + 1), pass)))
-                .collect()
-        };
         Some(StepNumbers {
-            backward: of_pass(1),
-            update: of_pass(2),
+            backward: self.of_each(|range| self.sum(range, 1)),
+            update: self.of_each(|range| self.sum(range, 2)),
             updates_side_by_side: self.updates_side_by_side(),
             cut_bytes: self.cut_bytes.clone(),
             link_bandwidth: self.options.link_bandwidth,
@@ -403,14 +400,10 @@ impl StageTimes {
     /// the bytes that it stores there, in one weight update on one replica. Returns 0 if optimizer
     /// state is on the chip.
     fn streamed_by(&self, range: &Range<usize>) -> u128 {
-        let place = self.pipeline.state;
-        if !place.is_off_chip() {
-            return 0;
-        }
-        let parts = if place.is_sharded() {
-            self.pipeline.replicas.max(1)
-        } else {
-            1
+        let parts = match self.pipeline.state {
+            StatePlace::OnChip | StatePlace::Sharded => return 0,
+            StatePlace::OffChip => 1,
+            StatePlace::ShardedOffChip => self.pipeline.replicas.max(1),
         };
         2 * self.sum(range, 4).div_ceil(parts.into())
     }

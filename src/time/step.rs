@@ -199,7 +199,7 @@ impl StageTimes {
         let streamed = stages
             .iter()
             .map(|(times, range)| times.streamed_by(range))
-            .fold(0, u128::saturating_add);
+            .sum();
         let of_step = (micro_batches, copies, first.update(&of_pipeline), streamed);
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
@@ -328,46 +328,32 @@ impl StageTimes {
 }
 
 /// The order in which a micro-batch passes through the stages, and how often a micro-batch enters
-/// the pipeline. Time is divided into slots: in a slot, each stage runs at most one forward and one
-/// backward pass.
+/// the pipeline. A micro-batch goes forward through all stages, then in training backward through
+/// them in reverse. Time is divided into slots: in a slot, each stage runs at most one forward and
+/// one backward pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order {
-    /// How the forward and the backward passes of a micro-batch follow each other through the
-    /// stages.
-    pub passes: PassOrder,
+    /// The number of slots from the forward pass of a micro-batch in the last stage to its backward
+    /// pass there: 0 if the last stage runs both passes in one slot, otherwise 1. `None` in
+    /// inference, which has no backward pass.
+    pub turn: Option<u64>,
     /// The number of slots from the entry of one micro-batch into the pipeline to the entry of the
     /// next; `None` if only one stage works at a time. In a slot, each stage runs at most one
     /// forward and one backward pass.
     pub every: Option<u64>,
 }
 
-/// How the forward and the backward passes of a micro-batch follow each other through the stages,
-/// which depends on the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PassOrder {
-    /// A micro-batch goes forward through all stages, then backward through them in reverse. The
-    /// last stage runs both passes in one slot, an interval in which each stage runs at most one
-    /// forward and one backward pass.
-    Together,
-    /// A micro-batch goes forward through all stages, then backward through them in reverse. The
-    /// last stage runs the two passes in two slots, intervals in which each stage runs at most one
-    /// forward and one backward pass.
-    Apart,
-    /// Micro-batches go forward through all stages, without a backward pass: inference.
-    Forward,
-}
-
 impl StageTimes {
     pub(crate) fn order(&self) -> Order {
-        let (passes, every) = match self.pipeline.schedule {
-            Schedule::Sequential if !self.is_training => (PassOrder::Forward, None),
-            _ if !self.is_training => (PassOrder::Forward, Some(1)),
-            Schedule::Popart => (PassOrder::Together, Some(1)),
-            Schedule::TfGrouped => (PassOrder::Apart, Some(1)),
-            Schedule::TfInterleaved => (PassOrder::Apart, Some(2)),
-            Schedule::None | Schedule::Sequential => (PassOrder::Apart, None),
+        let (turn, every) = match self.pipeline.schedule {
+            Schedule::Sequential if !self.is_training => (None, None),
+            _ if !self.is_training => (None, Some(1)),
+            Schedule::Popart => (Some(0), Some(1)),
+            Schedule::TfGrouped => (Some(1), Some(1)),
+            Schedule::TfInterleaved => (Some(1), Some(2)),
+            Schedule::None | Schedule::Sequential => (Some(1), None),
         };
-        Order { passes, every }
+        Order { turn, every }
     }
 }
 
@@ -390,11 +376,6 @@ pub(crate) struct Slots {
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on one micro-batch in one slot (an interval of the step): the index of the
-/// stage that runs the forward pass of the micro-batch, and the index of the stage that runs its
-/// backward pass. `None` if no stage runs the pass in this slot.
-type ActiveStages = (Option<usize>, Option<usize>);
-
 impl Slots {
     /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages. In a
     /// slot, each stage runs at most one forward and one backward pass; slots in which the same
@@ -402,44 +383,38 @@ impl Slots {
     /// `None`, returns the slots that one more micro-batch adds to a step while all stages have
     /// work.
     pub fn new(order: Order, stages: usize, micro_batches: Option<u64>) -> Self {
-        let passes = passes(order, stages);
-        let count = passes.len() as u64;
+        let stages = stages as u64;
+        // The slot (an interval of the step) in which the last stage runs the backward pass of the
+        // first micro-batch. The stages before it run their backward passes in the slots after it.
+        let turn = order.turn.map(|turn| stages - 1 + turn);
+        let count = turn.unwrap_or(0) + stages;
         let slots = match (order.every, micro_batches) {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
-            (Some(every), None) => {
-                // From slot `full` (an interval of the step) on, in which the first micro-batch
-                // runs its last pass, the pipeline stays full, since there is no last micro-batch
-                // here. So one more micro-batch adds `every` slots like these.
-                let full = count.saturating_sub(1);
-                (full..full + every).map(|slot| (slot, 1)).collect()
-            }
+            // From slot `count - 1` (an interval of the step) on, in which the first micro-batch
+            // runs its last pass, the pipeline stays full, since there is no last micro-batch here.
+            // So one more micro-batch adds `every` slots like these.
+            (Some(every), None) => (0..every).map(|slot| (count - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);
         let micro_batches = micro_batches.unwrap_or(u64::MAX);
         let kind = |(slot, count): (u64, u64)| {
-            let mut kind = SlotKind {
-                count,
-                forward: vec![false; stages],
-                backward: vec![false; stages],
+            // A micro-batch enters every `every` slots. So if the first micro-batch runs a pass in
+            // slot `first`, micro-batch n runs this pass in slot `first` + n * `every`.
+            let runs = |first: u64| {
+                let since = slot.checked_sub(first);
+                since.is_some_and(|since| {
+                    since.is_multiple_of(every) && since / every < micro_batches
+                })
             };
-            // Pass k of micro-batch n runs in slot k + n * `every`, since a micro-batch enters
-            // every `every` slots. So pass k runs in this slot only if the slot's index minus k is
-            // a multiple of `every`, n * `every`, and if there is a micro-batch n.
-            let active = passes
-                .iter()
-                .enumerate()
-                .skip((slot % every) as usize)
-                .step_by(every as usize)
-                .filter(|&(pass, _)| {
-                    let since = slot.checked_sub(pass as u64);
-                    since.is_some_and(|since| since / every < micro_batches)
-                });
-            for (_, (ahead, back)) in active {
-                ahead.iter().for_each(|&stage| kind.forward[stage] = true);
-                back.iter().for_each(|&stage| kind.backward[stage] = true);
+            SlotKind {
+                count,
+                forward: (0..stages).map(runs).collect(),
+                backward: (0..stages)
+                    .rev()
+                    .map(|behind| turn.is_some_and(|turn| runs(turn + behind)))
+                    .collect(),
             }
-            kind
         };
         Self {
             kinds: slots.into_iter().map(kind).collect(),
@@ -451,28 +426,13 @@ impl Slots {
     }
 }
 
-/// Returns the passes of one micro-batch through `stages` stages, in order. There is one entry for
-/// each slot (interval of the step) that the micro-batch takes: the stage that runs forward in this
-/// slot, and the stage that runs backward.
-fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
-    let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
-    let mut backward = (0..stages).rev().map(Some);
-    match (order.passes, passes.last_mut()) {
-        (PassOrder::Forward, _) => return passes,
-        (PassOrder::Together, Some((_, last))) => *last = backward.next().flatten(),
-        _ => {}
-    }
-    passes.extend(backward.map(|stage| (None, stage)));
-    passes
-}
-
 /// Returns the slots of a step (intervals in which every stage runs at most one forward and one
 /// backward pass) as pairs: the index of a slot, and the number of slots for which it stands. While
 /// the pipeline is full, the slots repeat, so one slot stands for all that have the same passes.
 /// Every other slot stands only for itself. `passes` is the number of passes of a micro-batch, and
 /// one micro-batch enters every `every` slots.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
-    if micro_batches == 0 || passes == 0 {
+    if micro_batches == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);

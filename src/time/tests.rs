@@ -1,7 +1,4 @@
-use super::{
-    step::{Order, PassOrder},
-    *,
-};
+use super::{step::Order, *};
 use crate::{
     memory::Schedule,
     model::{Layering, PassCycles, PseudoLayers},
@@ -34,17 +31,17 @@ fn step(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> StepTim
     StepTime::new((&slots, &period), stages, (micro_batches, Some(0), 0, 0)).unwrap()
 }
 
-const fn order(passes: PassOrder, every: Option<u64>) -> Order {
-    Order { passes, every }
+const fn order(turn: Option<u64>, every: Option<u64>) -> Order {
+    Order { turn, every }
 }
 
 const ALL: [Order; 6] = [
-    order(PassOrder::Together, Some(1)),
-    order(PassOrder::Apart, Some(1)),
-    order(PassOrder::Apart, Some(2)),
-    order(PassOrder::Apart, None),
-    order(PassOrder::Forward, Some(1)),
-    order(PassOrder::Forward, None),
+    order(Some(0), Some(1)),
+    order(Some(1), Some(1)),
+    order(Some(1), Some(2)),
+    order(Some(1), None),
+    order(None, Some(1)),
+    order(None, None),
 ];
 
 /// Returns the times of a PopART pipeline of equal stages. A stage takes `part` cycles forward,
@@ -194,11 +191,11 @@ fn in_runs_again_with_the_first_layer_alone() {
 /// as long as the busiest IPU.
 fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u128 {
     let count = stages.len();
-    let backward_at = |stage: usize| match order.passes {
-        PassOrder::Together => 2 * (count - 1) - stage,
+    let backward_at = |stage: usize| match order.turn {
+        Some(0) => 2 * (count - 1) - stage,
         _ => 2 * count - 1 - stage,
     };
-    let has_backward = order.passes != PassOrder::Forward;
+    let has_backward = order.turn.is_some();
     let Some(every) = order.every.map(|every| every as usize) else {
         let all: u128 = stages
             .iter()
@@ -253,10 +250,10 @@ fn slots_are_counted_without_looking_at_each() {
         let slots = Slots::new(order, 5, Some(u64::MAX / 4));
         assert!(slots.kinds.len() <= 40, "{order:?}: {}", slots.kinds.len());
     }
-    let few = Slots::new(order(PassOrder::Apart, Some(1)), 3, Some(10));
+    let few = Slots::new(order(Some(1), Some(1)), 3, Some(10));
     assert_eq!(few.count(), 10 + 2 * 3 - 1);
-    let in_turn = Slots::new(order(PassOrder::Apart, Some(2)), 3, Some(10));
+    let in_turn = Slots::new(order(Some(1), Some(2)), 3, Some(10));
     assert_eq!(in_turn.count(), 2 * (10 + 3 - 1));
-    let forward = Slots::new(order(PassOrder::Forward, Some(1)), 4, Some(10));
+    let forward = Slots::new(order(None, Some(1)), 4, Some(10));
     assert_eq!(forward.count(), 10 + 4 - 1);
 }

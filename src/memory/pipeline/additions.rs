@@ -6,14 +6,21 @@ use super::{
     PlacedStage,
     Recompute::{self, Layer, Stage},
     Schedule::{self, Popart, Sequential, TfGrouped, TfInterleaved},
-    flows::{BackwardPass, Flows, QUANTITIES, Quantity, StageRole, UseInPipeline},
+    flows::{
+        BackwardPass, Flows, QUANTITIES,
+        Quantity::{
+            self, Enters, EntersFromStage, EntersLast, ForOut, GradientIn, GradientOut, Leaves,
+            PassesBackward, PassesForward, Stash,
+        },
+        StageRole, UseInPipeline,
+    },
 };
 use crate::{
     memory::lanes::{self, ByLane},
     memory::uses::{NeighbourUses, Placing},
     memory::{MemoryModel, Parts},
 };
-use std::ops::Range;
+use std::{array::from_fn, ops::Range};
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
@@ -114,9 +121,9 @@ impl Flows {
             .filter(|_| self.is_beside_out(&self.places_of(positions)))
             .map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
-        std::array::from_fn(|lane| {
+        from_fn(|lane| {
             let [waiting, passing] = self.in_phases(&own, out.as_ref(), lane);
-            std::array::from_fn(|phase| Parts {
+            from_fn(|phase| Parts {
                 stash: stash[lane],
                 waiting: waiting[phase],
                 passing: passing[phase],
@@ -202,18 +209,19 @@ impl Flows {
     /// stage to Out.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
-        let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
+        let (stash, for_out) = (of(Stash), of(ForOut));
         let copies = self.copies(depth);
-        std::array::from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
+        from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
     }
 
-    /// Returns whether a stage with the positions `positions` (end exclusive) stashes the tensors
-    /// of a flow (tensors that the same layers use), that is, keeps additional copies of them while
-    /// several micro-batches are in flight. `flow` is the index of the flow.
-    pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
-        self.list[flow as usize]
-            .role_of(&self.places_of(positions), self)
-            .counts[Quantity::Stash as usize]
+    /// Returns whether a stage with the positions `positions` (end exclusive) stashes variables,
+    /// that is, keeps additional copies of them while several micro-batches are in flight. `number`
+    /// is the index of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
+    pub fn is_stashed(&self, positions: &Range<usize>, number: u32) -> bool {
+        let places = self.places_of(positions);
+        let role = |flow: u32| self.list[flow as usize].role_of(&places, self);
+        self.of(number)
+            .is_some_and(|flow| role(flow).counts[Stash as usize])
     }
 }
 
@@ -249,17 +257,38 @@ impl<const N: usize> Transfers<N> {
 impl Flows {
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
     /// stages, in each phase, such as the backward pass (see [`PHASES`]). Tensors that are live at
-    /// the steps of the phase anyway need no buffer. The steps of a forward pass that is recomputed
-    /// also stand for its second run.
+    /// the steps of the phase anyway need no buffer.
     fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
-        let [enters, leaves, gradient_in, gradient_out, enters_last] = [
-            Quantity::Enters,
-            Quantity::Leaves,
-            Quantity::GradientIn,
-            Quantity::GradientOut,
-            Quantity::EntersLast,
-        ]
-        .map(|quantity| moves.of(quantity, lane));
+        let phases = self.buffers_in_passes(moves, lane);
+        if !(moves.backward.goes_back && moves.backward.is_in_functions) {
+            return phases;
+        }
+        // The profile lists a function only at the steps of one call, which may be a call by
+        // another layer. Tensors that wait for the stage's own call are not live at these steps in
+        // the profile, so buffers for them are added: in the forward pass for tensors from earlier
+        // stages, in the backward pass for gradients. In TensorFlow's schedules, the largest
+        // transfer buffers of any phase have room for tensors that wait for a call.
+        let mut phases = self.in_any_phase(moves, lane, phases);
+        if let Popart | Sequential = self.pipeline.schedule {
+            let of = |quantity| moves.of(quantity, lane);
+            let gradients = of(GradientIn).max(of(GradientOut));
+            let enters = of(EntersFromStage);
+            lanes::raise(&mut phases, &[enters, enters, gradients, 0]);
+        }
+        phases
+    }
+
+    /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
+    /// stages, in each phase (see [`PHASES`]), if the pass of each liveness step is known. The steps
+    /// of a forward pass that is recomputed also stand for its second run.
+    fn buffers_in_passes<const N: usize>(
+        &self,
+        moves: &Transfers<N>,
+        lane: usize,
+    ) -> [u64; PHASES] {
+        let [enters, leaves, gradient_in, gradient_out, enters_last] =
+            [Enters, Leaves, GradientIn, GradientOut, EntersLast]
+                .map(|quantity| moves.of(quantity, lane));
         let (backward, kept) = (moves.backward, moves.kept[lane]);
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
@@ -319,42 +348,15 @@ impl Flows {
                 (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
-        let phases = [forward, last_forward.max(forward), in_backward, 0];
-        if backward.goes_back && backward.is_in_functions {
-            let mut phases = self.in_any_phase(moves, lane, phases);
-            lanes::raise(&mut phases, &self.in_other_calls(moves, lane));
-            phases
-        } else {
-            phases
-        }
-    }
-
-    /// Returns the bytes of buffers, by phase ([`PHASES`]), for tensors that wait until a stage
-    /// calls a function. The profile lists a function only at the steps of one call, which may be a
-    /// call by another layer. Tensors that wait for the stage's own call are not live at these
-    /// steps in the profile, so buffers for them are added: in the forward pass for tensors from
-    /// earlier stages, in the backward pass for gradients.
-    fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
-        let of = |quantity| moves.of(quantity, lane);
-        match self.pipeline.schedule {
-            Popart | Sequential => {
-                let gradients = of(Quantity::GradientIn).max(of(Quantity::GradientOut));
-                let enters = of(Quantity::EntersFromStage);
-                [enters, enters, gradients, 0]
-            }
-            // In TensorFlow's schedules, a stage that calls functions with several calls already
-            // has, in each phase, the largest transfer buffers of any phase
-            // ([`Flows::in_any_phase`]). They have room for tensors that wait for a call.
-            Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
-        }
+        [forward, last_forward.max(forward), in_backward, 0]
     }
 
     /// Returns the bytes of tensors that a stage forwards without using them, in each phase, such
     /// as the backward pass (see [`PHASES`]). If the schedule runs one pass of the stage at a time,
     /// a tensor leaves the stage at the end of the pass in which it is forwarded.
     fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
-        let forward = moves.of(Quantity::PassesForward, lane);
-        let backward = moves.of(Quantity::PassesBackward, lane);
+        let forward = moves.of(PassesForward, lane);
+        let backward = moves.of(PassesBackward, lane);
         if !matches!(self.pipeline.schedule, TfInterleaved | Sequential) {
             return in_passes(forward + backward);
         }
@@ -382,15 +384,15 @@ impl Flows {
         phases: [u64; PHASES],
     ) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
-        let (enters, leaves) = (of(Quantity::Enters), of(Quantity::Leaves));
-        let gradient_in = of(Quantity::GradientIn);
+        let (enters, leaves) = (of(Enters), of(Leaves));
+        let gradient_in = of(GradientIn);
         let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
             _ if !self.is_training => 0,
             (Sequential, Stage) => gradient_in,
             (Schedule::None | Sequential, _) => 0,
             (Popart, _) => leaves.max(gradient_in),
             (TfGrouped | TfInterleaved, _) => {
-                of(Quantity::GradientOut) + moves.kept[lane].max(enters + leaves)
+                of(GradientOut) + moves.kept[lane].max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))

@@ -76,15 +76,12 @@ impl<const N: usize> RangeAdditions<N> {
             for stretch in &stretches[flow as usize] {
                 self.enter(stretch, flow);
             }
-            let kept = &flows.list[flow as usize];
-            for &place in kept
-                .backward
-                .iter()
-                .filter(|_| kept.life == Life::AcrossPasses)
-            {
-                let bytes = &mut self.kept[place as usize];
-                let largest = &tiles.bytes[flow as usize].largest;
-                lanes::raise(bytes, &largest.map(u64::from));
+            let Flow { life, backward, .. } = &flows.list[flow as usize];
+            if *life == Life::AcrossPasses {
+                let largest = tiles.bytes[flow as usize].largest.map(u64::from);
+                for &place in backward {
+                    lanes::raise(&mut self.kept[place as usize], &largest);
+                }
             }
         }
         for &(set, bytes) in &tiles.accumulators {
@@ -193,16 +190,17 @@ impl Flows {
 /// that do one of these things, such as stashing. `positions` is the number of positions.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
-    let lost = turns_of_starts(flows, flow);
-    for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
+    let after_turns = turns_of_starts(flows, flow)
+        .into_iter()
+        .map(|place| place + 1);
+    for starts in pieces(0..positions, after_turns) {
         let first = starts.start;
-        let role = |lasts: Range<u32>| {
-            let places = flows.places_of(&(first as usize..lasts.start as usize + 1));
-            (lasts, flow.role_of(&places, flows))
-        };
         let roles: Vec<_> = pieces(first..positions, turns_from(flows, flow, first))
             .into_iter()
-            .map(role)
+            .map(|lasts| {
+                let places = flows.places_of(&(first as usize..lasts.start as usize + 1));
+                (lasts, flow.role_of(&places, flows))
+            })
             .collect();
         for quantity in 0..QUANTITIES {
             let counts = |(_, role): &(_, StageRole)| role.counts[quantity];
@@ -225,22 +223,16 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
 /// after one of these places instead of at it. No other place makes such a change.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
+    let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
     match flows.pipeline.recompute {
-        Recompute::None => {}
         // If stages are recomputed as a whole, a range stashes tensors only if it has a user of
         // them and a place (In, a layer or Out) with a backward pass. So for each user, it can
         // matter whether the range has the last place with a backward pass up to this user.
-        Recompute::Stage => {
-            turns.extend(
-                flow.forward
-                    .iter()
-                    .filter_map(|&user| (0..=user).rev().find(|&place| flows.goes_back(place))),
-            );
-        }
+        Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
         // In (the operations before the first layer) is recomputed together with the first layer,
         // so what a range recomputes can change when it loses In or the first layer.
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
-        Recompute::Layer => {}
+        Recompute::None | Recompute::Layer => {}
     }
     if flows.out_is_first {
         // If Out (the operations after the last layer) is on the first IPU, only a range that
@@ -258,7 +250,6 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let places = start..flows.places;
     let forward = users_in(&flow.forward, &places);
     let backward = users_in(&flow.backward, &places);
-    let ends = [backward.first(), forward.last(), backward.last()];
     // In (the operations before the first layer) is recomputed together with the first layer, so
     // what a range stashes or sends can change when it gains one of these two places (0 and 1). It
     // can also change when the range gains the last place, since the last pipeline stage is not
@@ -270,6 +261,7 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
         // other tensors.
         turns.push(flows.places - 2);
     }
+    let ends = [backward.first(), forward.last(), backward.last()];
     turns.extend(ends.into_iter().flatten());
     // Whether a stage stashes a tensor to recompute layers depends on at most the first three users
     // of the tensor that have a backward pass, so later users need not be examined.

@@ -224,7 +224,7 @@ impl Pipeline {
     /// the user requests in `requested` are fixed. Without a pipeline or without training
     /// (`is_training`), only `self` is returned.
     pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
-        if self.schedule == Schedule::None || !is_training {
+        if !self.is_on() || !is_training {
             return vec![self];
         }
         let others = match requested.schedule {

@@ -143,8 +143,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         if self.is_stale[self.layers] {
             self.sum_up(self.layers);
         }
-        let everywhere = &self.sums[self.layers * self.blocks..];
         (self.start, self.end) = (start, start);
+        let everywhere = &self.sums[self.layers * self.blocks..];
         self.bounds.clear();
         self.bounds
             .extend(everywhere.iter().map(|sums| *sums.bounds));
@@ -167,9 +167,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// least the lane's number in `known`. Blocks of places that cannot raise these numbers are
     /// skipped.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
-        let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known.map(B::at_most);
-        for block in blocks {
+        for block in window.0 / BLOCK..window.1.div_ceil(BLOCK) {
             if lanes::is_above(&self.bounds[block], &highest) {
                 lanes::raise(&mut highest, &self.sum_block(block, window));
             }

@@ -93,9 +93,9 @@ impl MemoryModel<'_> {
             .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
-    /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
-    /// are examined, or all tiles if `tiles` is `None`. `progress` advances by one for each tile
-    /// that a thread is done with, under the name `name`.
+    /// Computes the table of range costs of each of `pipelines` (at least one), in the same order.
+    /// Only `tiles` are examined, or all tiles if `tiles` is `None`. `progress` advances by one for
+    /// each tile that a thread is done with, under the name `name`.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -104,10 +104,7 @@ impl MemoryModel<'_> {
         mut pipelines: Vec<PipelineRanges<'_>>,
         (progress, name): (&Progress, &'static str),
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
-        let mut models = pipelines.iter().map(|own| own.model);
-        let Some(first) = models.clone().next() else {
-            return Ok(Vec::new());
-        };
+        let first = pipelines[0].model;
         let threads = rayon::current_num_threads();
         let single = |tiles: &[u32]| tiles.iter().map(|&tile| tile..tile + 1).collect();
         let (order, together) = match tiles {
@@ -129,7 +126,11 @@ impl MemoryModel<'_> {
         // Flows (tensors with the same users) are the same in all pipelines. So they are loaded
         // once, from the first memory model that has flows.
         let pass = RangePass {
-            model: models.find(|model| model.flows.is_some()).unwrap_or(first),
+            model: pipelines
+                .iter()
+                .map(|own| own.model)
+                .find(|model| model.flows.is_some())
+                .unwrap_or(first),
             are_apart: AtomicBool::new(false),
             alike: (0..pipelines.len())
                 .map(|own| {

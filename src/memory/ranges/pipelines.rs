@@ -15,6 +15,7 @@ use crate::{
 use std::{
     array::from_fn,
     collections::BTreeSet,
+    iter,
     ops::Range,
     sync::OnceLock,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -89,21 +90,24 @@ impl<'a> PipelineRanges<'a> {
         starts: Option<&BTreeSet<usize>>,
     ) -> Self {
         let layers = model.layers();
-        let is_wanted = |start: &usize| starts.is_none_or(|starts| starts.contains(start));
-        let end = |start| AtomicUsize::new(if is_wanted(&start) { layers } else { start });
+        let end = |start| match starts {
+            Some(starts) if !starts.contains(&start) => start,
+            _ => layers,
+        };
         let flows = model.flows.as_ref();
         // In a pipeline, the more layers there are, the fewer stages are allowed, so that the table
         // of bytes does not become too large.
         let most = (limits::RANGE_COSTS / layers.pow(2).max(1)).max(2) - 1;
-        let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
             limit,
-            ends: (0..layers).map(end).collect(),
+            ends: (0..layers).map(end).map(AtomicUsize::new).collect(),
             stages: flows.map_or(0, |_| stages.min(layers).min(most).max(1)),
             update: None,
             stretches: flows.map_or(Vec::new(), |flows| flows.stretches(layers as u32)),
-            peaks: (0..parts).map(|_| OnceLock::new()).collect(),
+            peaks: (0..layers * layers.div_ceil(AT_ONCE))
+                .map(|_| OnceLock::new())
+                .collect(),
         }
     }
 
@@ -135,18 +139,19 @@ impl<'a> PipelineRanges<'a> {
     /// Returns the table of the bytes of ranges of layers. It has all ranges whose bytes have a
     /// lower bound within the limit.
     pub fn into_costs(self) -> RangeCosts {
-        let least = self.ends.iter().enumerate().map(|(start, end)| {
+        let numbers = |start: usize, last: usize| {
+            let possible = 1 + self.depths(last + 1);
+            self.peaks(start, last)[..possible]
+                .iter()
+                .map(|peak| peak.load(Relaxed))
+                .chain(iter::repeat_n(u64::MAX, 1 + self.stages - possible))
+        };
+        let rows = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
-                .map(|last| self.peaks(start, last)[0].load(Relaxed))
+                .flat_map(|last| numbers(start, last))
                 .collect()
         });
-        RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
-            if after < self.depths(range.end) {
-                self.peaks(range.start, range.end - 1)[after + 1].load(Relaxed)
-            } else {
-                u64::MAX
-            }
-        })
+        RangeCosts::in_pipeline(rows.collect(), self.stages)
     }
 }
 

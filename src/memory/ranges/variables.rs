@@ -110,12 +110,9 @@ impl<const N: usize> EnteringVariables<N> {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
         self.marks.resize(steps, 0);
-        for &LiveRange {
-            steps: (from, to), ..
-        } in &self.live
-        {
-            self.marks[from as usize] |= BEGINS;
-            self.marks[to as usize] |= ENDS;
+        for LiveRange { steps, .. } in &self.live {
+            self.marks[steps.0 as usize] |= BEGINS;
+            self.marks[steps.1 as usize] |= ENDS;
         }
         let of_phases = model
             .phases

@@ -16,13 +16,13 @@ pub use parts::Parts;
 use super::{
     MemoryModel, Rules,
     code::{TileOverhead, by_tile},
-    lanes,
+    fullest, lanes,
     pipeline::{PHASES, PlacedStage, Recompute},
 };
 use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
-use std::{cmp::Reverse, ops::Range};
+use std::ops::Range;
 
 /// The memory that one pipeline stage takes on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,16 +69,19 @@ impl StageMemory {
     /// Returns the index of the tile on which the stage takes the most bytes: the first such tile
     /// if there are several, and 0 if there are no tiles.
     pub fn max_tile(&self) -> u32 {
-        (0..)
-            .zip(&self.tiles)
-            .min_by_key(|(_, parts)| Reverse(parts.total()))
-            .map_or(0, |(tile, _)| tile)
+        self.fullest().0
     }
 
     /// Returns the bytes of the stage on its fullest tile, which must be at most the memory of a
     /// tile for the stage to fit.
     pub fn max_tile_bytes(&self) -> u64 {
-        self.tiles.iter().map(Parts::total).max().unwrap_or(0)
+        self.fullest().1
+    }
+
+    /// Returns the index of the tile on which the stage takes the most bytes (the first such tile),
+    /// and these bytes; both are 0 if there are no tiles.
+    fn fullest(&self) -> (u32, u64) {
+        fullest(self.tiles.iter().map(Parts::total)).unwrap_or_default()
     }
 
     /// Returns the first liveness step at which the stage takes the most bytes on its fullest tile;
@@ -132,10 +135,8 @@ impl MemoryModel<'_> {
     /// tile, and the bytes of the stage on this tile. This method is faster than
     /// [`MemoryModel::placed_stages`], since it does not compute [`StageMemory::late_restores`].
     pub(crate) fn fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
-        self.compute(stages, Wanted::All)
-            .iter()
-            .map(|stage| (stage.max_tile(), stage.max_tile_bytes()))
-            .collect()
+        let computed = self.compute(stages, Wanted::All);
+        computed.iter().map(StageMemory::fullest).collect()
     }
 
     /// Computes the memory of each of `stages`, including the bytes that the pipeline adds, and
@@ -167,19 +168,19 @@ impl MemoryModel<'_> {
             .collect();
         // This memory model has neither a pipeline nor a weight update of its own, so all
         // variables, including optimizer state, are live at the same steps as in the profile.
-        let alone = Self {
+        Self {
             flows: None,
             update: None,
             ..self.clone()
-        };
-        alone.compute(&layers, Wanted::Layers)
+        }
+        .compute(&layers, Wanted::Layers)
     }
 
     /// Computes the memory of each of `stages`, in the same order. `wanted` selects which bytes are
     /// included. If the buffers for all stages would be too large, the stages are computed in
     /// several passes over the variables.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
-        let tiles = self.model.target.num_tiles as usize;
+        let tiles = self.tiles() as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.list.len());
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         stages
@@ -236,7 +237,7 @@ impl MemoryModel<'_> {
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         by_tile(
             self.code.iter().filter(|item| is_wanted(item.set)),
-            &(0..self.model.target.num_tiles),
+            &(0..self.tiles()),
         )
     }
 }
@@ -281,9 +282,8 @@ impl StagesToCompute<'_> {
             }
             parts
         };
-        let live = |(parts, _): &(Parts, u32)| parts.variables + parts.overhead;
-        let most_live = peak.phases.iter().map(live).max().unwrap_or(0);
-        let all_steps = self.memory.model.steps();
+        let live = peak.phases.map(|(own, _)| own.variables + own.overhead);
+        let most_live = live.into_iter().max().unwrap_or(0);
         let (in_passes, step) = peak
             .phases
             .into_iter()
@@ -291,7 +291,9 @@ impl StagesToCompute<'_> {
             .enumerate()
             // A model without liveness steps still has code, so its first phase (the forward pass)
             // is counted although the phase has no steps.
-            .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
+            .filter(|&(phase, (_, steps))| {
+                !steps.is_empty() || (phase == 0 && self.memory.model.steps() == 0)
+            })
             .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()
             .max_by_key(|(parts, _)| parts.total())

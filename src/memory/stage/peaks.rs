@@ -43,8 +43,8 @@ pub(super) struct StagesToCompute<'a> {
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first liveness step of each stage, ascending. At this step a stage may have its peak,
-    /// although no variable begins to be live there.
+    /// The first liveness step of each stage (0 if the stage has no steps), ascending. At this step
+    /// a stage may have its peak, although no variable begins to be live there.
     starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
@@ -92,12 +92,7 @@ impl<'a> StagesToCompute<'a> {
                 .as_ref()
                 .filter(|_| wanted == Wanted::LateRestores),
             stages_of: memory.sets.iter().map(stages_of).collect(),
-            starts: ascending(
-                windows
-                    .iter()
-                    .filter(|window| !window.is_empty())
-                    .map(|window| window.start),
-            ),
+            starts: ascending(windows.iter().map(|window| window.start)),
             windows,
             roles: memory
                 .flows
@@ -171,7 +166,7 @@ impl StagesToCompute<'_> {
     /// Returns one entry per tile: the peak of each stage on the tile in each phase, such as the
     /// backward pass.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
-        uses::groups(self.memory.model.target.num_tiles)
+        uses::groups(self.memory.tiles())
             .collect::<Vec<_>>()
             .into_par_iter()
             .map_init(StageScratch::default, |scratch, tiles| {
@@ -194,8 +189,9 @@ impl StagesToCompute<'_> {
         }
         self.prepare(scratch);
         self.step_through(scratch);
-        let none = |_| Vec::with_capacity(self.stages.len());
-        let mut peaks: Vec<_> = tiles.map(none).collect();
+        let mut peaks: Vec<_> = tiles
+            .map(|_| Vec::with_capacity(self.stages.len()))
+            .collect();
         for stage in 0..self.stages.len() {
             for (peaks, peak) in peaks.iter_mut().zip(self.peaks_of(stage, scratch)) {
                 peaks.push(peak);

@@ -68,13 +68,15 @@ impl UpdatePhase {
             return Ok(None);
         }
         let found = Updates::new(model, &placement.by_pass, pipeline);
+        let (of_group, steps) = found.numbered();
         let mut left = limits::ENTRIES;
         let mut of_uses = Vec::new();
-        let mut is_shared_out = vec![false; found.steps.len()];
+        let mut is_shared_out = vec![false; steps.len()];
         for variable in model.variables.uses() {
             let role = found.role_of(variable);
             let is_parameter = model.is_parameter(variable.class, variable.set);
-            let updates = role.map_or_else(Box::default, |_| found.updates_of(variable.set));
+            let groups = role.map(|_| found.groups(variable.set));
+            let updates = ascending(groups.into_iter().flatten().map(|group| of_group[group]));
             if role == Some(UpdateRole::SHARED_STATE) {
                 for &update in &*updates {
                     is_shared_out[update as usize] = true;
@@ -95,7 +97,7 @@ impl UpdatePhase {
             of_uses,
             is_shared_out,
             has_gradients: model.recording.accumulates,
-            steps: found.steps,
+            steps,
         }))
     }
 
@@ -162,9 +164,7 @@ impl MemoryModel<'_> {
         for (role, variable) in self.updated() {
             if let UpdateRole::State { .. } = role {
                 let first = self.layers_of(variable.set).first();
-                if let Some(sum) = found.get_mut(first.map_or(0, |&place| place as usize)) {
-                    *sum = sum.saturating_add(variable.bytes);
-                }
+                found[first.map_or(0, |&place| place as usize)] += variable.bytes;
             }
         }
         found
@@ -176,10 +176,8 @@ impl MemoryModel<'_> {
     pub fn gradient_bytes(&self) -> u64 {
         let updated = self.updated();
         let bytes = |wanted: UpdateRole| {
-            updated
-                .iter()
-                .filter(|(role, _)| *role == wanted)
-                .fold(0u64, |sum, (_, own)| sum.saturating_add(own.bytes))
+            let own = updated.iter().filter(|(role, _)| *role == wanted);
+            own.map(|(_, variable)| variable.bytes).sum()
         };
         match bytes(UpdateRole::Gradient) {
             0 => bytes(UpdateRole::Weight),
@@ -253,8 +251,7 @@ impl UpdateRole {
     }
 }
 
-/// All weight updates of a model, numbered from 0. The operation groups that update one weight, or
-/// that use the same optimizer state, form one update.
+/// The operation groups and the variables that take part in the weight updates of a model.
 struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
@@ -270,10 +267,6 @@ struct Updates<'a> {
     /// the chip or sharded.
     tensor_bytes: Vec<u64>,
     is_update: Vec<bool>,
-    /// One entry per operation group: the index of the weight update to which the group belongs.
-    /// The entries of groups that belong to no update are 0 and have no meaning.
-    of_group: Vec<u32>,
-    steps: Vec<(u32, u32)>,
 }
 
 impl<'a> Updates<'a> {
@@ -282,23 +275,20 @@ impl<'a> Updates<'a> {
         let is_updated = model.sets_of_any(|group| is_update[group]);
         // Copies from or to the host do not change the role of a variable in updates, so operation
         // groups that only copy are ignored.
-        let mut is_of_updates = model
-            .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
-        for (is_of_updates, &is_updated) in is_of_updates.iter_mut().zip(&is_updated) {
-            *is_of_updates &= is_updated;
-        }
-        let mut found = Self {
+        let is_of_updates: Vec<bool> = model
+            .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams())
+            .into_iter()
+            .zip(&is_updated)
+            .map(|(has_no_other, &is_updated)| has_no_other && is_updated)
+            .collect();
+        Self {
             model,
             pipeline,
             tensor_bytes: tensor_bytes(model),
-            of_group: vec![0; is_update.len()],
             of_parameters: of_parameters(model, by_pass, (&is_of_updates, &is_updated)),
             is_update,
             is_of_updates,
-            steps: Vec::new(),
-        };
-        found.number_updates();
-        found
+        }
     }
 
     fn groups(&self, set: u32) -> impl Iterator<Item = usize> + '_ {
@@ -342,13 +332,12 @@ impl<'a> Updates<'a> {
         self.tensor_bytes[set as usize] / element.map_or(ELEMENT, u64::from).max(1)
     }
 
-    fn updates_of(&self, set: u32) -> Box<[u32]> {
-        ascending(self.groups(set).map(|group| self.of_group[group]))
-    }
-
     /// Joins the operation groups that update one weight, or that use the same optimizer state,
-    /// into one weight update, and gives each update an index.
-    fn number_updates(&mut self) {
+    /// into one weight update, and numbers the updates from 0. The first list has one entry per
+    /// operation group: the number of its update, or 0, without meaning, if it belongs to none. The
+    /// second list has one entry per update: the half-open range of liveness steps from its first
+    /// to its last operation.
+    fn numbered(&self) -> (Vec<u32>, Vec<(u32, u32)>) {
         let mut sets_of_groups = GroupSets((0..self.is_update.len()).collect());
         let mut has_weight = vec![false; self.is_update.len()];
         // Scalars, such as a learning rate, belong to no weight. So use sets (the operations that
@@ -376,21 +365,22 @@ impl<'a> Updates<'a> {
                 has_weight[first] |= !weights.is_empty();
             }
         }
+        let mut of_group = vec![0; self.is_update.len()];
         let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
         for group in (0..self.is_update.len()).filter(|&group| self.is_update[group]) {
             let first = sets_of_groups.first(group);
             if first == group {
-                self.of_group[group] = windows.len() as u32;
+                of_group[group] = windows.len() as u32;
                 windows.push(None);
             }
-            self.of_group[group] = self.of_group[first];
-            let window = &mut windows[self.of_group[group] as usize];
+            of_group[group] = of_group[first];
+            let window = &mut windows[of_group[group] as usize];
             *window = covering(&[*window, self.model.operation_groups[group].window]);
         }
-        self.steps = windows
+        let steps = windows
             .into_iter()
-            .map(|window| window.map_or((0, 0), |(first, last)| (first, last + 1)))
-            .collect();
+            .map(|window| window.map_or((0, 0), |(first, last)| (first, last + 1)));
+        (of_group, steps.collect())
     }
 }
 
@@ -439,15 +429,14 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_set = vec![0u64; model.use_sets.len()];
     for variable in model.variables.uses() {
         if model.is_parameter(variable.class, variable.set) {
-            let set = variable.set as usize;
-            let label = model.use_sets.label(variable.set) as usize;
-            of_set[set] = of_set[set].saturating_add(variable.bytes);
-            of_label[label] = of_label[label].saturating_add(variable.bytes);
+            of_set[variable.set as usize] += variable.bytes;
+            of_label[model.use_sets.label(variable.set) as usize] += variable.bytes;
         }
     }
-    (0..model.use_sets.len() as u32)
-        .map(|set| match model.use_sets.label(set) {
-            0 => of_set[set as usize],
+    (0..)
+        .zip(of_set)
+        .map(|(set, of_set)| match model.use_sets.label(set) {
+            0 => of_set,
             label => of_label[label as usize],
         })
         .collect()

@@ -11,7 +11,7 @@ use crate::{
     memory::uses::{NeighbourUses, Placing},
     model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableUse},
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{array::from_fn, collections::BTreeMap, ops::Range};
 
 /// The bytes of weight updates on up to `N` neighbouring tiles, with one lane for each tile. The
 /// buffers are reused for further tiles.
@@ -62,6 +62,28 @@ impl<const N: usize> Amounts<N> {
         lanes::add(&mut self.shares, &other.shares);
         lanes::add(&mut self.temporaries, &other.temporaries);
     }
+
+    /// Adds the bytes of variables, by lane (tile), to the amounts that a weight update loads,
+    /// gathers or shares. Which amounts grow depends on the role of the variables in the update.
+    fn add_row(&mut self, phase: &UpdatePhase, role: UpdateRole, bytes: &[u64; N]) {
+        let shares = bytes.map(|bytes| phase.share(bytes));
+        match role {
+            UpdateRole::State { is_shared_out } if phase.place.is_off_chip() => {
+                let loaded = if is_shared_out { &shares } else { bytes };
+                lanes::add(&mut self.loaded, loaded);
+                lanes::raise(&mut self.largest, loaded);
+            }
+            UpdateRole::Weight => {
+                lanes::add(&mut self.gathered, &lanes::plus(bytes, &shares));
+                lanes::add(&mut self.shares, &shares);
+                if !phase.has_gradients {
+                    lanes::add(&mut self.shares, &shares);
+                }
+            }
+            UpdateRole::Gradient => lanes::add(&mut self.shares, &shares),
+            UpdateRole::State { .. } | UpdateRole::Temporary => {}
+        }
+    }
 }
 
 impl UpdatePhase {
@@ -71,7 +93,7 @@ impl UpdatePhase {
     /// pad holds only one tensor of state at a time.
     fn taken<const N: usize>(&self, update: u32, amounts: &Amounts<N>) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
-        std::array::from_fn(|lane| {
+        from_fn(|lane| {
             let loaded = amounts.loaded[lane];
             let made = if is_shared_out {
                 let shares = self.share(amounts.temporaries[lane]) + amounts.shares[lane];
@@ -113,7 +135,7 @@ impl<const N: usize> TileUpdates<N> {
                     let (first, end) = phase.steps[update as usize];
                     (Amounts::default(), StepSums::new(first..end))
                 });
-                add_row(amounts, phase, role, &bytes);
+                amounts.add_row(phase, role, &bytes);
                 if role == UpdateRole::Temporary {
                     live.add(bytes, memory.live_ranges(class).unwrap_or_default());
                 }
@@ -137,7 +159,7 @@ impl<const N: usize> TileUpdates<N> {
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
-        let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
+        let mut found: [Updating; N] = from_fn(|lane| Updating {
             variables: holes[lane] - common[lane],
             overhead: common[lane],
             shares: shares[lane],
@@ -159,33 +181,6 @@ impl<const N: usize> TileUpdates<N> {
             }
         }
         found
-    }
-}
-
-/// Adds the bytes of variables, by lane (tile), to the amounts that a weight update loads, gathers
-/// or shares. Which amounts grow depends on the role of the variables in the update.
-fn add_row<const N: usize>(
-    amounts: &mut Amounts<N>,
-    phase: &UpdatePhase,
-    role: UpdateRole,
-    bytes: &[u64; N],
-) {
-    let shares = bytes.map(|bytes| phase.share(bytes));
-    match role {
-        UpdateRole::State { is_shared_out } if phase.place.is_off_chip() => {
-            let loaded = if is_shared_out { &shares } else { bytes };
-            lanes::add(&mut amounts.loaded, loaded);
-            lanes::raise(&mut amounts.largest, loaded);
-        }
-        UpdateRole::Weight => {
-            lanes::add(&mut amounts.gathered, &lanes::plus(bytes, &shares));
-            lanes::add(&mut amounts.shares, &shares);
-            if !phase.has_gradients {
-                lanes::add(&mut amounts.shares, &shares);
-            }
-        }
-        UpdateRole::Gradient => lanes::add(&mut amounts.shares, &shares),
-        UpdateRole::State { .. } | UpdateRole::Temporary => {}
     }
 }
 

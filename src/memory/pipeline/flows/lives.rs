@@ -12,14 +12,18 @@
 //! * A tensor that is live at the first step of a segment's backward pass is also live while the
 //!   segment is recomputed, in stages that have the segment.
 //!
+//! A gradient that an accumulator takes is live until the forward and the backward pass end
+//! (docs/model.md, "Accumulators and updates").
+//!
 //! Whether a tensor is a checkpoint depends on which of its users a stage has. So the steps at
 //! which it is live have two parts: for all stages, and for stages with a user besides its maker.
 
-use super::{Flow, Flows, Life, PassWindows};
+use super::{Flow, Flows, Life, PassWindows, UseInPipeline};
 use crate::{
     limits,
+    memory::phases,
     memory::steps::{Steps, StepsOfPosition, by_positions, merged, without},
-    model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse},
+    model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse, ascending},
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -67,45 +71,48 @@ impl StageLives {
         flows: &Flows,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
+        let has_accumulators = flows
+            .of_uses
+            .iter()
+            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)));
+        let [.., Range { start: end, .. }] = phases(model, placement);
+        let is_after = model.groups_from(end);
         let finder = LifeFinder {
             model,
             placement,
             flows,
             again: if flows.recomputes_layers() {
                 let has_out = placement.positions.out().is_some() || flows.out_is_first;
-                Segments::new(&flows.windows, flows.places, has_out)
+                Segments::new(&flows.windows, flows.places - u32::from(has_out))
             } else {
                 Segments::default()
             },
+            is_used_after: model.sets_of_any(|group| {
+                has_accumulators && is_after[group] && model.operation_groups[group].computes()
+            }),
+            end,
         };
         let of_uses: Vec<Option<LifeCase>> = (0..model.variables.uses().len() as u32)
             .into_par_iter()
             .map(|number| finder.case(number))
             .collect();
-        let mut cases = Vec::new();
-        let mut known = FxHashMap::default();
-        let mut number = |case: LifeCase| {
-            *known.entry(case).or_insert_with(|| {
-                cases.push(case);
-                cases.len() as u32 - 1
-            })
-        };
-        let numbers: Vec<_> = of_uses
-            .into_iter()
-            .map(|case| case.map(&mut number))
+        let mut stored = FxHashMap::default();
+        let cases: Vec<LifeCase> = of_uses
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|case| stored.insert(*case, 0..0).is_none())
             .collect();
         let mut found = Self::default();
-        let mut stored = Vec::new();
         for cases in cases.chunks(CASES_AT_ONCE) {
             let lives: Vec<_> = cases.par_iter().map(|case| finder.parts(case)).collect();
-            for parts in lives {
-                stored.push(found.store(parts, sets)?);
+            for (case, parts) in cases.iter().zip(lives) {
+                stored.insert(*case, found.store(parts, sets)?);
             }
         }
-        let of_case = |number: u32| stored[number as usize].clone();
-        found.of_uses = numbers
+        found.of_uses = of_uses
             .into_iter()
-            .map(|number| number.map_or(0..0, of_case))
+            .map(|case| case.map_or(0..0, |case| stored[&case].clone()))
             .collect();
         sets.check()?;
         Ok(found)
@@ -122,17 +129,14 @@ impl StageLives {
         sets: &mut PlaceSets,
     ) -> Result<Range<u32>, TooManyPlaces> {
         let first = self.parts.len() as u32;
-        for LifePart {
-            places,
-            with,
-            steps,
-        } in parts
-        {
-            let places = places.map(|places| sets.intern(&places));
+        for part in parts {
+            let condition = Condition {
+                places: part.places.map(|places| sets.intern(&places)),
+                with: part.with,
+            };
             let from = self.steps.len() as u32;
-            self.steps.extend(steps);
-            self.parts
-                .push((Condition { places, with }, from..self.steps.len() as u32));
+            self.steps.extend(part.steps);
+            self.parts.push((condition, from..self.steps.len() as u32));
         }
         if self.steps.len() > limits::ENTRIES {
             return Err(TooManyPlaces);
@@ -162,7 +166,7 @@ impl Flows {
 
 /// Properties that decide at which liveness steps a use's variables (of one equivalence class and
 /// use set) are live in stages. A model can have millions of uses, but has few distinct cases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct LifeCase {
     class: u32,
     /// The number of the variables' flow (tensors with the same users).
@@ -191,6 +195,13 @@ struct LifeFinder<'f> {
     /// The segments, that is, runs of layers that are recomputed together. There are none unless
     /// the pipeline recomputes layers.
     again: Segments,
+    /// One entry per use set (the operations that use a variable): whether any of these operations
+    /// starts after the forward and the backward pass and computes something, such as an update or
+    /// a norm. Always false if the pipeline adds no accumulators.
+    is_used_after: Vec<bool>,
+    /// The first liveness step after the forward and the backward pass: gradients that an
+    /// accumulator takes are live only before this step.
+    end: u32,
 }
 
 impl LifeFinder<'_> {
@@ -201,7 +212,7 @@ impl LifeFinder<'_> {
         let flow = self.flows.of(number)?;
         let own_flow = &self.flows.list[flow as usize];
         let recorded = self.model.classes.ranges(class);
-        let end = self.flows.summed.until(own_flow, set, recorded);
+        let end = self.end_of_gradient(own_flow, set, recorded);
         let has_own = self.flows.own_steps.contains_key(&number);
         (has_own || end.is_some() || self.flows.recomputes_layers()).then(|| LifeCase {
             class,
@@ -210,6 +221,16 @@ impl LifeFinder<'_> {
             end,
             own: has_own.then_some(number),
         })
+    }
+
+    /// Returns the liveness step (exclusive) at which variables of `flow` with the use set `set`
+    /// cease to be live in a stage because an accumulator takes them. Returns `None` if they are
+    /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
+    /// the profile.
+    fn end_of_gradient(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
+        let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
+        let is_summed = flow.life == Life::Backward && self.is_used_after[set as usize];
+        (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 
     /// Returns the liveness steps at which variables of `case` are live in stages. The list is
@@ -237,21 +258,27 @@ impl LifeFinder<'_> {
         let found = self
             .again
             .lives(flow, case.is_layered, &case.until_end(recorded));
-        let others = self.flows.positions_of(found.others);
-        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
-        let beside = found
-            .beside
+        let others = self.positions_of(found.others);
+        let parts = [(None, found.everywhere), (Some(others), found.beside)];
+        parts
             .into_iter()
-            .map(|held| (Some(others.clone()), held));
-        everywhere
-            .chain(beside)
-            .filter(|(_, (_, steps))| !steps.is_empty())
-            .map(|(places, (with, steps))| LifePart {
-                places,
-                with,
-                steps,
+            .flat_map(|(places, held)| {
+                held.into_iter().map(move |(with, steps)| LifePart {
+                    places: places.clone(),
+                    with,
+                    steps,
+                })
             })
+            .filter(|part| !part.steps.is_empty())
             .collect()
+    }
+
+    /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
+    /// duplicates. They differ only if Out is on the first IPU: Out then has the position of In.
+    fn positions_of(&self, places: Vec<u32>) -> Box<[u32]> {
+        let positions = &self.placement.positions;
+        let places = places.into_iter();
+        ascending(places.map(|place| positions.of_place(place) as u32))
     }
 
     /// Returns the liveness steps at which variables of `case` are live in stages. `own` has the
@@ -269,7 +296,7 @@ impl LifeFinder<'_> {
             more.extend(found.beside.into_iter().map(at));
             others = found.others;
         }
-        let others = self.flows.positions_of(others);
+        let others = self.positions_of(others);
         // A stage has the variables at the steps in `more` only for places (In, layers or Out) that
         // use them but do not make them. So the stage must have such a place.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
@@ -302,7 +329,6 @@ impl LifeCase {
 
 /// A place (In or a layer) that is recomputed: its forward pass runs again right before its
 /// backward pass.
-#[derive(Debug)]
 struct Segment {
     /// The half-open liveness steps of the forward pass in the profile. The pass runs twice if it
     /// is recomputed, and the steps stand for both runs.
@@ -319,22 +345,22 @@ struct Segment {
 /// steps of the place's passes, and those between them. `None` for a place that is not recomputed,
 /// such as Out (the operations after the last layer), whose tensors are all kept. In (the
 /// operations before the first layer) is recomputed together with the first layer.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Segments(Vec<Option<Segment>>);
 
 impl Segments {
-    fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
-        let layers = places - u32::from(has_out);
+    /// Finds the steps of each of the places before `layers`, which are all places but Out.
+    fn new(windows: &PassWindows, layers: u32) -> Self {
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
         // The profile may list some forward steps of one layer as steps of another. So the forward
         // pass of a layer is taken to last until the forward pass of the next layer starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let segment = |place: u32| {
             let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
-            let next = if place == 0 && layers > 1 {
-                2
-            } else {
-                place + 1
+            // In (place 0) is recomputed together with the first layer (place 1).
+            let next = match place {
+                0 if layers > 1 => 2,
+                _ => place + 1,
             };
             let found = || (place..next).filter_map(known);
             let last = found().map(|((_, last), _)| last + 1).max()?;

@@ -13,14 +13,13 @@ use crate::{
     memory::steps::StepsOfPosition,
     model::{
         Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
-        ascending,
     },
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::{ops::Range, sync::Arc};
 pub(super) use users::{BackwardPass, PassWindows};
-use users::{KnownFlows, OwnSteps, SummedGradients};
+use users::{KnownFlows, OwnSteps};
 
 /// All *flows* of a model in a pipeline. A flow is a group of tensors that the same places (In,
 /// layers, Out) use in the same passes; its number is its index in `list`. The flows of one model
@@ -45,9 +44,6 @@ pub(crate) struct Flows {
     /// that is, the variables with one equivalence class and use set. The key is the number of the
     /// use. A use is missing if all positions need its variables whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// Tells which gradients an accumulator takes. In a pipeline, these gradients are live only
-    /// until the end of the backward pass.
-    summed: Arc<SummedGradients>,
     /// For each flow (tensors with the same users), whether Out stashes, receives or sends its
     /// tensors when Out is a pipeline stage of its own on the first IPU. `None` if Out is on
     /// another IPU, or as long as no pipeline has been chosen ([`Flows::in_pipeline`]).
@@ -77,10 +73,9 @@ pub(crate) enum UseInPipeline {
 }
 
 impl Flows {
-    /// Finds the flows of `model`, that is, groups of tensors that the same layers use. `end` is
-    /// the first liveness step after the forward and the backward pass. The steps at which
-    /// variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
-    pub fn new((model, placement): (&Model, &Placement), end: u32) -> Self {
+    /// Finds the flows of `model`, that is, groups of tensors that the same layers use. The steps at
+    /// which variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
+    pub fn new(model: &Model, placement: &Placement) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement);
@@ -101,10 +96,6 @@ impl Flows {
             .collect();
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
-        let has_accumulators = of_uses
-            .iter()
-            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)));
-        let summed = has_accumulators.then(|| SummedGradients::new(model, end));
         Self {
             pipeline: Pipeline::default(),
             is_training: model.backward_start.is_some(),
@@ -114,7 +105,6 @@ impl Flows {
             of_uses,
             windows: windows.into(),
             own_steps: own_steps.into(),
-            summed: summed.unwrap_or_default().into(),
             roles_of_out: None,
             lives: None,
         }
@@ -145,14 +135,6 @@ impl Flows {
     fn find_roles_of_out(&self) -> Option<Arc<StageRoles>> {
         self.out_is_first
             .then(|| self.stage_roles(self.out()).into())
-    }
-
-    /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
-    /// duplicates. They differ only if Out is on the first IPU: Out then has the position of In.
-    fn positions_of(&self, places: Vec<u32>) -> Box<[u32]> {
-        let is_first = |place| self.out_is_first && place == self.out().start;
-        let position = |place| if is_first(place) { 0 } else { place };
-        ascending(places.into_iter().map(position))
     }
 
     #[inline]
@@ -318,17 +300,14 @@ impl Accumulator {
 /// them) and the equivalence class `class`: whether an operation of the use set copies data from
 /// the host at the first step at which the variables are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
-    let copies = |group: usize| &model.operation_groups[group].host_copies;
-    model
-        .classes
-        .ranges(class)
-        .first()
-        .is_some_and(|(begin, _)| {
-            model
-                .use_sets
-                .groups(set)
-                .any(|group| copies(group).binary_search(begin).is_ok())
-        })
+    let Some((begin, _)) = model.classes.ranges(class).first() else {
+        return false;
+    };
+    let mut copies = model
+        .use_sets
+        .groups(set)
+        .map(|group| &model.operation_groups[group].host_copies);
+    copies.any(|steps| steps.binary_search(begin).is_ok())
 }
 
 #[cfg(test)]
@@ -354,7 +333,6 @@ mod made {
                 of_uses: Arc::default(),
                 windows: PassWindows::made(vec![true; places as usize]).into(),
                 own_steps: Arc::default(),
-                summed: Arc::default(),
                 roles_of_out: None,
                 lives: None,
             };

@@ -1,14 +1,12 @@
 //! The layers (also In and Out) that use a tensor in the forward pass and in the backward pass, and
 //! the liveness steps at which each of them needs the tensor. A variable may be live at fewer steps
-//! in a stage than in the profile (docs/model.md, "Pipelines"), in three cases.
+//! in a stage than in the profile (docs/model.md, "Pipelines"), in two cases.
 //!
 //! * In the profile, variables of a function are live at each call of the function. In a stage, they
 //!   are live only at the calls by this stage.
 //! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
 //!   stage that uses the tensor. If a later stage uses it, it is live at least until the end of the
 //!   forward pass.
-//! * A gradient that an accumulator takes is live until the forward and the backward pass end
-//!   (docs/model.md, "Accumulators and updates").
 
 use super::{Flow, Life};
 use crate::{
@@ -103,9 +101,8 @@ impl PassWindows {
         // after the last layer) is on the first IPU, it has the position of In, but is a place of
         // its own after all others.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
-        for (number, operation) in model.operations.iter().enumerate() {
+        for (operation, placed) in model.operations.iter().zip(&placement.operations) {
             let group = &model.operation_groups[operation.group as usize];
-            let placed = &placement.operations[number];
             if !placed.reason.is_own() || group.only_streams() {
                 continue;
             }
@@ -116,19 +113,16 @@ impl PassWindows {
                 let pass = &mut steps.backward_pass;
                 pass.goes_back |= matches!(operation.pass, Pass::Backward | Pass::Both);
                 pass.is_in_functions |= is_shared;
-                let known = match operation.pass {
+                let window = operation.window;
+                match operation.pass {
                     Pass::Backward if is_shared => {
-                        steps
-                            .bodies
-                            .extend(operation.window.map(|(first, last)| (first, last + 1)));
-                        continue;
+                        let body = window.map(|(first, last)| (first, last + 1));
+                        steps.bodies.extend(body);
                     }
-                    Pass::Forward if !is_shared => &mut steps.forward,
-                    Pass::Backward => &mut steps.backward,
-                    _ => continue,
-                };
-                if places.len() == 1 {
-                    *known = covering(&[*known, operation.window]);
+                    _ if is_shared || places.len() > 1 => {}
+                    Pass::Forward => steps.forward = covering(&[steps.forward, window]),
+                    Pass::Backward => steps.backward = covering(&[steps.backward, window]),
+                    _ => {}
                 }
             }
         }
@@ -154,23 +148,23 @@ impl PassWindows {
         class: u32,
     ) -> (Box<[u32]>, Box<[u32]>) {
         let both = |&(from, to): &(u32, u32)| {
-            let met = |users: &[u32], window: fn(&PlaceSteps) -> Option<(u32, u32)>| {
-                users
-                    .iter()
-                    .copied()
-                    .filter(|&user| {
-                        window(self.at(user)).is_none_or(|(first, last)| first < to && from <= last)
-                    })
-                    .collect()
+            let runs = |window: Option<(u32, u32)>| {
+                window.is_none_or(|(first, last)| first < to && from <= last)
             };
+            let (forward, backward) = (forward.iter().copied(), backward.iter().copied());
             (
-                met(forward, |steps| steps.forward),
-                met(backward, |steps| steps.backward),
+                forward
+                    .filter(|&user| runs(self.at(user).forward))
+                    .collect(),
+                backward
+                    .filter(|&user| runs(self.at(user).backward))
+                    .collect(),
             )
         };
-        let start = model.backward_start;
-        let spans_passes =
-            |&&(from, to): &&_| start.is_some_and(|start| from < start && start < to);
+        let spans_passes = |&&(from, to): &&(u32, u32)| {
+            let start = model.backward_start;
+            start.is_some_and(|start| (from + 1..to).contains(&start))
+        };
         let ranges = model.classes.ranges(class);
         match ranges.iter().find(spans_passes) {
             Some(range) => both(range),
@@ -297,41 +291,6 @@ impl<'a> OwnSteps<'a> {
             }
         }
         ends
-    }
-}
-
-/// The gradients of weights for which the pipeline adds accumulators: variables that the backward
-/// pass makes and that operations after the forward and the backward pass use, such as an update or
-/// a norm. They are live until the end of the passes, when an accumulator takes them.
-#[derive(Debug, Default)]
-pub(super) struct SummedGradients {
-    /// One entry per use set (the operations that use a variable): whether any of these operations
-    /// starts after the forward and the backward pass and computes something.
-    is_used_after: Vec<bool>,
-    /// The first liveness step after the forward and the backward pass: gradients that an
-    /// accumulator takes are live only before this step.
-    end: u32,
-}
-
-impl SummedGradients {
-    /// Finds the gradients that are added to accumulators if a pipeline adds accumulators to the
-    /// model. `end` is the first liveness step after the forward and the backward pass.
-    pub fn new(model: &Model, end: u32) -> Self {
-        let is_after = model.groups_from(end);
-        let is_used_after =
-            model.sets_of_any(|group| is_after[group] && model.operation_groups[group].computes());
-        Self { is_used_after, end }
-    }
-
-    /// Returns the liveness step (exclusive) at which variables of `flow` with the use set `set`
-    /// cease to be live in a stage because an accumulator takes them. Returns `None` if they are
-    /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
-    /// the profile.
-    pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
-        let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
-        let is_summed =
-            flow.life == Life::Backward && self.is_used_after.get(set as usize) == Some(&true);
-        (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 }
 
