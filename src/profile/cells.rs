@@ -94,7 +94,13 @@ impl<'r> Cells<'r> {
     /// of tiles is an error.
     #[inline(always)]
     pub fn tile(&self, column: usize) -> Result<u32> {
-        let tile = self.unsigned(column)?;
+        self.checked_tile(column, self.unsigned(column)?)
+    }
+
+    /// Returns `tile`, the value of the cell in `column`, as a tile index. An index that is not
+    /// below the number of tiles is an error.
+    #[inline(always)]
+    pub fn checked_tile(&self, column: usize, tile: u64) -> Result<u32> {
         if tile >= u64::from(self.tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
         }

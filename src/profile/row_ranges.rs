@@ -67,8 +67,8 @@ struct ScannedRange<T> {
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
     /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
-    /// `visit` also gets the id of the row, which is its value in the first of `columns`. Returns
-    /// the collections of all ranges in rowid order.
+    /// `visit` also gets the row's value in the first of `columns`, which is not negative, such as
+    /// the id of a variable. Returns the collections of all ranges in rowid order.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
@@ -153,9 +153,9 @@ impl Database {
         let mut rows = 0;
         let (mut first, mut last, mut next) = (None, None, None);
         self.query(scan.table, scan.columns, &scan.sql, [range.from], |row| {
-            let id = row.unsigned(0)?;
+            let value = row.unsigned(0)?;
             let rowid = match scan.rowid_column {
-                Some(0) => id as i64,
+                Some(0) => value as i64,
                 Some(column) => row.rowid(column)?,
                 None => rows as i64,
             };
@@ -169,7 +169,7 @@ impl Database {
             }
             last = Some(rowid);
             rows += 1;
-            visit(row, id, &mut filled).map(|()| true)
+            visit(row, value, &mut filled).map(|()| true)
         })?;
         self.rows.add(rows as u64);
         Ok(ScannedRange {

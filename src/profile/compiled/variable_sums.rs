@@ -118,7 +118,6 @@ struct ChosenVariable {
 }
 
 const COLUMNS: &[&str] = &[
-    "var_id",
     "tile",
     "size_bytes",
     "category",
@@ -127,7 +126,7 @@ const COLUMNS: &[&str] = &[
 ];
 /// Number of leading [`COLUMNS`] of `vars_info` that every profile has. A profile may lack the last
 /// column, which refers to the names of variables.
-const REQUIRED: usize = 5;
+const REQUIRED: usize = 4;
 
 struct RangeSums {
     count: u64,
@@ -166,14 +165,14 @@ pub fn read(
         always: vec![0; tiles.len()],
         chosen: vec![Vec::new(); ipus.count as usize],
     };
-    let parts = database.scan_ranges(TABLE, columns, init, |row, _, sums| {
-        let tile = row.tile(1)?;
-        let bytes = row.small(2)?;
-        let category = row.position(3, &category_ids, CATEGORIES)? as u8;
-        let class = class_ids.position(row.unsigned(4)?);
+    let parts = database.scan_ranges(TABLE, columns, init, |row, tile, sums| {
+        let tile = row.checked_tile(0, tile)?;
+        let bytes = row.small(1)?;
+        let category = row.position(2, &category_ids, CATEGORIES)? as u8;
+        let class = class_ids.position(row.unsigned(3)?);
         let mut name = None;
         if let Some(names) = &names {
-            name = names.get(&row.unsigned(5)?).copied();
+            name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
         // A variable without an equivalence class is never live, so it is counted, but its bytes
