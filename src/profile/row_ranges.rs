@@ -282,7 +282,62 @@ fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::ranges;
+    use super::{Database, ranges};
+    use crate::progress::Progress;
+    use rusqlite::Connection;
+    use std::{fs, path::Path};
+
+    /// Writes a profile whose table `vars_info` is `WITHOUT ROWID`, or has rowids, and has these ids.
+    /// Returns the upper bound on the number of rows of each range, and the ids that were read.
+    fn scanned(options: &str, ids: &[u64]) -> (Vec<usize>, Vec<Vec<u64>>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profile.pop");
+        fs::copy(Path::new("fixtures/poplar-mlp/profile.pop"), &path).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        let sql = format!(
+            "DROP TABLE vars_info; CREATE TABLE vars_info (var_id INTEGER PRIMARY KEY) {options}"
+        );
+        connection.execute_batch(&sql).unwrap();
+        for id in ids {
+            let sql = "INSERT INTO vars_info VALUES (?1)";
+            connection.execute(sql, [id]).unwrap();
+        }
+        connection.close().unwrap();
+        let database = Database::open(&path, &Progress::new()).unwrap();
+        let mut bounds = Vec::new();
+        let init = |max_rows: &[usize]| {
+            bounds = max_rows.to_vec();
+            vec![Vec::new(); max_rows.len()]
+        };
+        let visit = |_: super::Cells<'_>, id, read: &mut Vec<u64>| {
+            read.push(id);
+            Ok(())
+        };
+        let read = database.scan_into("vars_info", &["var_id"], init, visit);
+        (bounds, read.unwrap())
+    }
+
+    #[test]
+    fn every_row_is_read_once_whatever_the_gaps_between_rowids() {
+        let far: Vec<u64> = (0..90).map(|id| id * id * 100_000).collect();
+        let near: Vec<u64> = (0..90).map(|id| id * 3 + 5).collect();
+        for (options, ids, ranges, most) in [
+            ("", &near, 1, 268),
+            ("", &far, 64, 90),
+            ("WITHOUT ROWID", &near, 1, 90),
+            ("WITHOUT ROWID", &far, 1, 90),
+        ] {
+            let (max_rows, read) = scanned(options, ids);
+            assert_eq!(max_rows.len(), ranges);
+            assert_eq!(max_rows.iter().sum::<usize>(), most);
+            assert!(
+                read.iter()
+                    .zip(&max_rows)
+                    .all(|(part, &most)| part.len() <= most)
+            );
+            assert_eq!(read.concat(), *ids);
+        }
+    }
 
     #[test]
     fn ranges_cover_every_rowid_once() {

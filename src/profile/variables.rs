@@ -414,3 +414,33 @@ impl LabelKeys {
 pub const STRINGS: &str = "vars_string_table";
 pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_after_parts_are_closed() {
+        let mut variables = Variables::default();
+        let mut parts = variables.parts(&[3, 2, 2]);
+        for (part, ids) in parts.iter_mut().zip([4..6, 7..8, 9..11]) {
+            for id in ids.clone() {
+                part.tiles[part.rows] = id as u16;
+                part.label_of[part.rows] = part.labels.number((id % 2, None));
+                part.rows += 1;
+            }
+            part.ids = vec![ids];
+        }
+        let mut labels = LabelKeys::default();
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| part.with_labels(&mut labels))
+            .collect();
+        variables.join(&parts).unwrap();
+        assert_eq!(variables.tiles, [4, 5, 7, 9, 10]);
+        assert_eq!(variables.label_of, [1, 2, 2, 2, 1]);
+        let found = [4, 6, 10].map(|id| variables.position(id));
+        assert_eq!(found, [Some(0), None, Some(4)]);
+        assert_eq!((variables.len(), variables.id(2)), (5, 7));
+    }
+}
