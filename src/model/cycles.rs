@@ -300,13 +300,10 @@ impl PassCycles {
 pub struct CyclesByLayer {
     /// Whether the cycles in all fields are executed (measured) or estimated by the compiler.
     pub source: CycleSource,
-    /// One entry per position (In, each layer, Out): its cycles in all passes.
-    pub by_layer: Vec<u64>,
     /// One entry per position (In, each layer, Out): the cycles of exchanges, which the position's
-    /// entry in `by_layer` includes.
+    /// entry in `passes_by_layer` includes.
     pub exchange_by_layer: Vec<u64>,
-    /// One entry per position (In, each layer, Out): its cycles by pass. They add up to the
-    /// position's entry in `by_layer`.
+    /// One entry per position (In, each layer, Out): its cycles by pass.
     pub passes_by_layer: Vec<PassCycles>,
     /// The cycles of Out (the operations after the last layer) if Out runs on the first IPU, where
     /// the first position includes them; otherwise 0.
@@ -472,7 +469,6 @@ impl LayerSums {
         let unexplained = cycles.unexplained;
         CyclesByLayer {
             source: cycles.source,
-            by_layer: layers.clone().map(|sums| mean(sums[3])).collect(),
             exchange_by_layer: layers.clone().map(|sums| mean(sums[4])).collect(),
             passes_by_layer: layers.map(passes).collect(),
             out_in_first: passes(&self.out),

@@ -156,14 +156,6 @@ impl Inputs<'_> {
         let (refusal, claims) = (&refused.refusal, &search.claims);
         let certificate = &refusal.certificate;
         let changed = |claim: &Claim<'_>| self.changed(claim, search);
-        let relaxation = |relaxed: &Claim<'_>| {
-            let (constraints, weights) = relaxed.given_up();
-            RelaxationFacts {
-                constraints,
-                weights,
-                answer: changed(relaxed),
-            }
-        };
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();
         Some(Refusal {
@@ -179,7 +171,16 @@ impl Inputs<'_> {
             fewest_ipus: on_more_ipus.map(|claim| claim.best.all_ipus() as u32),
             on_more_ipus: on_more_ipus.map(changed),
             kept_together: refusal.kept_together.iter().map(kept_by).collect(),
-            relaxations: claims.relaxed.iter().map(relaxation).collect(),
+            relaxations: (claims.relaxed.iter())
+                .map(|relaxed| {
+                    let (constraints, weights) = relaxed.given_up();
+                    RelaxationFacts {
+                        constraints,
+                        weights,
+                        answer: changed(relaxed),
+                    }
+                })
+                .collect(),
             most_over: refused.most_over.clone(),
             advice: refused.advice.clone(),
             largest_variables: named.lacking.clone(),
@@ -199,17 +200,17 @@ impl Inputs<'_> {
 /// Returns how the report names a constraint that a split breaks: as the option that the user
 /// typed, or for a tied weight, which must stay on one IPU, as `the tie of` the weight.
 pub fn broken(constraint: &Constraint) -> String {
-    match constraint.weight() {
-        Some(weight) => format!("the tie of {weight}"),
-        None => constraint.origin.to_string(),
-    }
+    constraint.weight().map_or_else(
+        || constraint.origin.to_string(),
+        |weight| format!("the tie of {weight}"),
+    )
 }
 
 /// Returns how the report names a constraint that keeps layers in one stage: as the option that the
 /// user typed, or for a tied weight, as its name and the option that unties it.
 fn kept_by(constraint: &Constraint) -> String {
-    match constraint.weight() {
-        Some(weight) => format!("{weight}; {}", weight.one_ipu()),
-        None => constraint.origin.to_string(),
-    }
+    constraint.weight().map_or_else(
+        || constraint.origin.to_string(),
+        |weight| format!("{weight}; {}", weight.one_ipu()),
+    )
 }

@@ -3,12 +3,13 @@
 //! IPUs, the pipeline, and the split), and other splits that the report compares with its own
 //! split.
 
-use super::{Inputs, StepFacts, join};
+use super::{Inputs, StepFacts};
 use crate::{
     memory::{Pipeline, Recompute, Schedule, StatePlace},
     model::LayerNames,
     search::{Claim, SearchResult, free_bytes},
     time::narrow,
+    wording::join,
 };
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -191,12 +192,10 @@ impl Inputs<'_> {
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
-        let free = best
-            .peaks
-            .iter()
-            .enumerate()
-            .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
-        let (free, fullest_stage) = free.min().unwrap_or((0, 0));
+        let (free, fullest_stage) = (best.peaks.iter().enumerate())
+            .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage))
+            .min()
+            .unwrap_or((0, 0));
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -242,11 +241,10 @@ impl Inputs<'_> {
     /// options changed. The field `change` is the peak of this split minus the peak of the report's
     /// own split, in bytes.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
-        let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
         BestSplit {
-            change: free_bytes(split.fullest_tile_bytes, peak),
-            ..split
+            change: free_bytes(claim.best.peak_bytes(), peak),
+            ..self.best_split(claim)
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
-use super::{Cell, Table, join, table};
+use super::{Cell, Table, table};
 use crate::{
     memory::{MemoryModel, Parts, StageMemory},
     model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules},
     profile::RecordedTile,
+    wording::join,
 };
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
@@ -22,11 +23,9 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
+    table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
-        let has_no_variables = is_classic && layer == NO_LAYER;
-        let placed = placement.operations.get(index);
     {
         "Layer" Text (if layer == NO_LAYER { "None" } else { &layering.names[layer as usize] }),
         "Note" Text (layering.notes[index].to_string()),
@@ -35,36 +34,28 @@ pub fn operations(
         "Vertex code" Bytes (parts.vertex_code),
         "Exchange code" Bytes (parts.exchange_code),
         "Control code" Bytes (parts.control_code),
-        "Variables" Bytes (if has_no_variables { 0 } else { parts.variables }),
+        "Variables" Bytes (if is_classic && layer == NO_LAYER { 0 } else { parts.variables }),
         "Counts in" Layers (places(placement, index)),
-        "By" Text (placed.map(|operation| operation.reason.to_string())),
+        "By" Text (placement.operations.get(index).map(|placed| placed.reason.to_string())),
         "Pass" Text (operation.pass.to_string()),
-    });
-    if is_classic {
-        table.kept(|column, _| !matches!(&*column.name, "Counts in" | "By" | "Pass"))
-    } else {
-        table
-    }
+    })
+    .kept(|column, _| !is_classic || !matches!(&*column.name, "Counts in" | "By" | "Pass"))
 }
 
 /// Returns the names of the positions (In, the layers, Out) that an operation is assigned to,
 /// separated by spaces, or `every stage` for an operation that is needed everywhere. `operation` is
 /// an index into the model's operations.
 fn places(placement: &Placement, operation: usize) -> String {
-    let operations = &placement.operations;
-    if operations
-        .get(operation)
-        .is_some_and(|placed| placed.places == EVERYWHERE)
-    {
-        return "every stage".to_string();
+    match placement.operations.get(operation) {
+        Some(placed) if placed.places == EVERYWHERE => "every stage".to_string(),
+        _ => join(
+            placement
+                .places_of(operation)
+                .iter()
+                .map(|&place| placement.positions.name(place as usize)),
+            " ",
+        ),
     }
-    join(
-        placement
-            .places_of(operation)
-            .iter()
-            .map(|&place| placement.positions.name(place as usize)),
-        " ",
-    )
 }
 
 /// Makes the table of the bytes of layers by kind of memory, such as code: one row for each
@@ -93,8 +84,7 @@ fn megabytes(bytes: u64) -> String {
 /// stage, summed over all tiles. Each other row has the memory that the compiler recorded for one
 /// tile of `tiles`, which pairs the index of a tile with its record.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
-    let rows = [None].into_iter().chain(tiles.iter().map(Some));
-    table!("memory-totals", rows, |row| {
+    table!("memory-totals", [None].into_iter().chain(tiles.iter().map(Some)), |row| {
         "Tile" Count (row.map_or("all, as one stage".into(), |(tile, _)| Cell::from(tile))),
         "Always live" Bytes (row.map(|(_, recorded)| recorded.always_live)),
         "Not always live" Bytes (row.map(|(_, recorded)| recorded.not_always_live)),
@@ -114,17 +104,17 @@ pub fn layer_list(
     memory: &MemoryModel<'_>,
 ) -> [Table; 3] {
     let parts = memory.operation_groups();
-    // Each row is a module that is a layer or contains layers. Spaces show its depth in the model.
-    let modules = table!("modules", layering.tree(model).outline(), |row| {
-        "Module" Name (format!("{}{}", "  ".repeat(row.depth), row.name)),
-        "Operations" Count (row.operations),
-        "Bytes" Bytes (row.bytes),
-        "Runs" Count (row.runs),
-        "Layer" Text (row.layer),
-    });
     [
         listed_layers(model, layering, memory, &parts),
-        modules,
+        // Each row is a module that is a layer or contains layers. Spaces show its depth in the
+        // model.
+        table!("modules", layering.tree(model).outline(), |row| {
+            "Module" Name (format!("{}{}", "  ".repeat(row.depth), row.name)),
+            "Operations" Count (row.operations),
+            "Bytes" Bytes (row.bytes),
+            "Runs" Count (row.runs),
+            "Layer" Text (row.layer),
+        }),
         without_layer(model, layering, placement, &parts),
     ]
 }
@@ -144,18 +134,16 @@ fn listed_layers(
         operations[layer as usize].push(operation);
     }
     let is_shared = shared_groups(model, layering);
-    let window = |group: usize| model.operation_groups[group].window;
     let name = |operation: &&Operation| operation.name.to_string();
-    let bytes = |operation: &&&Operation| parts[operation.group as usize].total();
-    let layers = layering
-        .names
-        .iter()
-        .zip(operations)
+    let layers = (layering.names.iter().zip(operations))
         .zip(memory.single_layers())
         .skip(1);
     table!("list-layers", layers, |((layer, own), memory)|
-        let groups = own.iter().map(|operation| operation.group as usize);
-        let windows = groups.filter(|&group| !is_shared[group]).filter_map(window);
+        let windows = own
+            .iter()
+            .map(|operation| operation.group as usize)
+            .filter(|&group| !is_shared[group])
+            .filter_map(|group| model.operation_groups[group].window);
     {
         "Layer" Text (layer.as_str()),
         "Operations" Count (own.len()),
@@ -163,7 +151,7 @@ fn listed_layers(
         "First step" Count (windows.clone().map(|(first, _)| first).min()),
         "Last step" Count (windows.map(|(_, last)| last).max()),
         "First operation" Name (own.first().map(name)),
-        "Largest operation" Name (own.iter().rev().max_by_key(bytes).map(name)),
+        "Largest operation" Name (own.iter().rev().max_by_key(|operation| parts[operation.group as usize].total()).map(name)),
     })
 }
 

@@ -154,12 +154,9 @@ impl Report {
     /// Returns all warnings as text for people. The contradictions come first and in full, since
     /// they affect the verdict; the other warnings follow, shortened if they are long.
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
-        let about_verdict = self.contradictions.len();
-        self.warnings
-            .iter()
-            .enumerate()
+        (self.warnings.iter().enumerate())
             .map(|(place, text)| {
-                if place < about_verdict {
+                if place < self.contradictions.len() {
                     printable(text)
                 } else {
                     displayed(text)
@@ -176,9 +173,12 @@ impl Report {
     /// Returns the warnings about contradictions in the files, each with the path of the file that
     /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
-        let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
+        let has_verdict = self.split.is_some()
+            || self.sweep.is_some()
+            || self.plan.is_some()
+            || self.fit.is_some();
         let files = self.provenance.files.displayed();
-        doubts(&self.contradictions, files, of_search || self.fit.is_some())
+        doubts(&self.contradictions, files, has_verdict)
     }
 
     /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the
@@ -188,22 +188,22 @@ impl Report {
     /// are too few IPUs, are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
-            let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
-            let free = split
-                .too_large
-                .iter()
+            let layers = (split.too_large.iter())
                 .map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
-            (split.fits, stages.min().or(free.min()).unwrap_or(-1))
+            let free = split
+                .nearest_to_limit()
+                .map(|stage| stage.fullest_tile.free);
+            (split.fits, free.or(layers.min()).unwrap_or(-1))
         });
-        let of_sizes = self.sizes.iter().map(|size| &size.answer);
-        let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
+        let rows = (self.sweep.iter().flat_map(|sweep| &sweep.rows))
+            .chain(self.sizes.iter().map(|size| &size.answer));
         let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
         let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
         of_split
-            .chain(of_sweep.chain(of_sizes).map(|row| (row.fits, row.free)))
+            .chain(rows.map(|row| (row.fits, row.free)))
             .chain(of_plan.map(|row| (true, row.free)))
             .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)))
-            .filter(|(fits, free)| *fits == (*free >= 0))
+            .filter(|&(fits, free)| fits == (free >= 0))
             .map(|(_, free)| free)
             .collect()
     }
@@ -215,29 +215,28 @@ impl Report {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
         let doubts = self.doubts().into_iter().map(|(_, warning)| warning);
-        self.warnings = doubts.chain(self.warnings).collect();
+        self.warnings.splice(0..0, doubts);
         if self.has_verdict() {
             return self;
         }
         if let Some(split) = &mut self.split {
             split.fits = false;
         }
-        let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
-        let others = self
-            .pipeline
-            .iter_mut()
-            .flat_map(|pipeline| &mut pipeline.alternatives);
         let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
-            refusal
+            (refusal
                 .relaxations
                 .iter_mut()
-                .map(|relaxed| &mut relaxed.answer)
-                .chain(&mut refusal.on_more_ipus)
-                .chain(&mut refusal.with_memory)
+                .map(|relaxed| &mut relaxed.answer))
+            .chain(&mut refusal.on_more_ipus)
+            .chain(&mut refusal.with_memory)
         });
-        sweep
+        (self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows))
             .chain(self.sizes.iter_mut().map(|size| &mut size.answer))
-            .chain(others)
+            .chain(
+                self.pipeline
+                    .iter_mut()
+                    .flat_map(|own| &mut own.alternatives),
+            )
             .chain(ways_out)
             .for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {

@@ -4,7 +4,7 @@
 use super::{Table, table};
 use crate::{
     memory::{Explaining, MemoryModel},
-    model::{MemoryPeak, Model, OwnedKind, OwnedProgram},
+    model::{MemoryPeak, Model, OwnedKind},
 };
 use std::cmp::Reverse;
 
@@ -33,10 +33,10 @@ const KINDS: [(OwnedKind, &str); 2] = [
 /// operations, or only operations with a layer, explain. `peak` is the memory peak of the whole
 /// model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
-    let by_kind = by_kind(model, memory);
+    let [programs, missing_programs] = programs(model, memory);
     vec![
-        programs(&by_kind),
-        missing_programs(by_kind),
+        programs,
+        missing_programs,
         code(memory),
         at_peak(memory, peak),
         variables(memory, peak),
@@ -44,62 +44,45 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The recorded programs of one kind: the name of the kind, the number of programs that belong to
-/// operations, and the programs that belong to none.
-type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
-
-/// Separates the recorded programs that belong to operations from the programs that do not, for
-/// each kind of program (execution and exchange). Does this twice, so that there are four entries:
-/// for all operations (`all`), and for only the operations with a layer (`layered`).
-fn by_kind<'a>(
-    model: &'a Model,
-    memory: &MemoryModel<'_>,
-) -> Vec<(&'static str, ProgramsOfKind<'a>)> {
-    both(|explaining| {
-        KINDS
-            .map(|(kind, name)| {
-                let (explained, missing): (Vec<_>, Vec<_>) = model
-                    .programs
-                    .iter()
-                    .filter(|program| program.kind == kind)
-                    .partition(|program| memory.explains_program(explaining, program));
-                (name, explained.len(), missing)
-            })
-            .into()
-    })
-}
-
-fn programs(by_kind: &[(&str, ProgramsOfKind<'_>)]) -> Table {
-    table!("diagnose-programs", by_kind, |(operations, (kind, explained, missing))| {
+/// Makes two tables of the recorded programs of each kind (execution and exchange): how many of
+/// them belong to operations, and the largest ones that belong to none.
+fn programs(model: &Model, memory: &MemoryModel<'_>) -> [Table; 2] {
+    let by_kind = both(|explaining| {
+        let of_kind = |(kind, name)| {
+            let (explained, missing): (Vec<_>, Vec<_>) = (model.programs.iter())
+                .filter(|program| program.kind == kind)
+                .partition(|program| memory.explains_program(explaining, program));
+            (name, explained.len(), missing)
+        };
+        KINDS.map(of_kind).into()
+    });
+    let counts = table!("diagnose-programs", &by_kind, |(operations, (kind, explained, missing))| {
         "Operations" Text (*operations),
         "Kind" Text (*kind),
         "In an operation" Count (explained),
         "In none" Count (missing.len()),
-    })
-}
-
-fn missing_programs(by_kind: Vec<(&str, ProgramsOfKind<'_>)>) -> Table {
+    });
     let largest = by_kind
         .into_iter()
         .flat_map(|(operations, (kind, _, mut missing))| {
             missing.sort_by_key(|program| Reverse(program.bytes));
+            missing.truncate(MISSING_SHOWN);
             missing
                 .into_iter()
-                .take(MISSING_SHOWN)
                 .map(move |program| (operations, kind, program))
         });
-    table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
+    let missing = table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         "Operations" Text (operations),
         "Kind" Text (kind),
         "Program" Count (program.id),
         "Name" Name (&*program.name),
         "Bytes" Bytes (program.bytes),
-    })
+    });
+    [counts, missing]
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
-    let categories = both(|explaining| memory.code_categories(explaining));
-    table!("diagnose-code", categories, |(operations, category)| {
+    table!("diagnose-code", both(|explaining| memory.code_categories(explaining)), |(operations, category)| {
         "Operations" Text (operations),
         "Category" Text (category.name),
         "Predicted" Bytes (category.predicted),
@@ -164,6 +147,8 @@ fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();
     }
-    let difference = difference(predicted, recorded) as f64;
-    format!("{:.2}", difference * 100.0 / recorded as f64)
+    format!(
+        "{:.2}",
+        difference(predicted, recorded) as f64 * 100.0 / recorded as f64
+    )
 }

@@ -40,9 +40,7 @@ struct StageBytes {
 /// # Errors
 /// When a value cannot be written as JSON. All values of stages can.
 pub fn stages(split: &Split) -> io::Result<String> {
-    let stages: Vec<SolvedStage<'_>> = split
-        .stages
-        .iter()
+    let stages: Vec<_> = (split.stages.iter())
         .map(|stage| SolvedStage {
             layer_from: &stage.layer_from,
             layer_to: &stage.layer_to,
@@ -88,11 +86,9 @@ fn configurations(report: &Report) -> Vec<Configuration> {
     // The reader of an HTML page can move cuts, so the page needs the configuration for every split
     // (`lines`). If stages come from several profiles, the page has no such lines: the available
     // memory proportion of a stage would depend on the cuts.
-    let tried = report
-        .what_if
-        .as_ref()
-        .filter(|tried| tried.profiles.len() == 1);
-    let most_stages = tried.map(|tried| tried.max_stages as usize);
+    let most_stages = (report.what_if.as_ref())
+        .filter(|tried| tried.profiles.len() == 1)
+        .map(|tried| tried.max_stages as usize);
     let own = EmitForm::of_report(report);
     let mut forms = EmitForm::value_variants().to_vec();
     forms.sort_by_key(|&form| Some(form) != own);
@@ -116,10 +112,8 @@ pub fn text(report: &Report) -> io::Result<String> {
         configuration: configurations(report),
     };
     let mut bytes = Vec::new();
-    document.serialize(&mut Serializer::with_formatter(
-        &mut bytes,
-        Layout::default(),
-    ))?;
+    let mut serializer = Serializer::with_formatter(&mut bytes, Layout::default());
+    document.serialize(&mut serializer)?;
     String::from_utf8(bytes).map(json).map_err(io::Error::other)
 }
 
@@ -152,14 +146,13 @@ impl Formatter for Layout {
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         self.is_filled = true;
+        if self.depth > Self::DEEPEST {
+            return self.begin_array_value(out, first);
+        }
         if !first {
             out.write_all(b",")?;
         }
-        match self.depth > Self::DEEPEST {
-            false => self.line(out),
-            true if first => Ok(()),
-            true => out.write_all(b" "),
-        }
+        self.line(out)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {

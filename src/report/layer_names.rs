@@ -2,11 +2,10 @@
 //! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
-use super::join;
 use crate::{
     escape::printable,
     model::{LayerNames, PseudoLayers},
-    wording::displayed,
+    wording::{displayed, join},
 };
 
 impl PseudoLayers {
@@ -15,12 +14,7 @@ impl PseudoLayers {
     /// operations before the layers), `In Out` if Out has the same position, or `None` (all
     /// operations without a layer).
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
-        match (layer, self) {
-            (Some(name), _) => name,
-            (None, PseudoLayers::NoneFirst) => "None",
-            (None, PseudoLayers::InAndOut) => "In",
-            (None, PseudoLayers::OutWithIn) => "In Out",
-        }
+        layer.as_deref().unwrap_or(self.first())
     }
 
     /// Returns the names of positions of the layer order (In, layers, Out) as people see them.
@@ -31,7 +25,7 @@ impl PseudoLayers {
         layers
             .iter()
             .map(|layer| match (layer, self) {
-                (&None, PseudoLayers::OutWithIn) => "In",
+                (&None, Self::OutWithIn) => "In",
                 (layer, _) => self.name_of(layer),
             })
             .collect()
@@ -39,9 +33,10 @@ impl PseudoLayers {
 
     /// Returns the name of a position as a sentence writes it: `layer 3` for a layer, `In` for In.
     pub(super) fn in_sentence(self, layer: &Option<String>) -> String {
+        let name = self.name_of(layer);
         match self.meaning(layer) {
-            None => format!("layer {}", self.name_of(layer)),
-            Some(_) => self.name_of(layer).to_string(),
+            None => format!("layer {name}"),
+            Some(_) => name.to_string(),
         }
     }
 
@@ -49,10 +44,10 @@ impl PseudoLayers {
     /// None). Returns `None` if `layer` is a layer of the model.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
-            (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
-            (None, PseudoLayers::InAndOut) => Some("what runs before the layers"),
-            (None, PseudoLayers::OutWithIn) => Some("what runs before the layers and after them"),
-            (Some("Out"), PseudoLayers::InAndOut) => Some("what runs after the layers"),
+            (None, Self::NoneFirst) => Some("the operations without a layer"),
+            (None, Self::InAndOut) => Some("what runs before the layers"),
+            (None, Self::OutWithIn) => Some("what runs before the layers and after them"),
+            (Some("Out"), Self::InAndOut) => Some("what runs after the layers"),
             _ => None,
         }
     }
@@ -66,7 +61,7 @@ impl PseudoLayers {
     /// Returns the layers of each stage as Markdown and the HTML page show them, such as `[ In 0 1
     /// | 2 3 Out ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
-        in_brackets(stages, |layers| self.displayed_list(layers))
+        in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
     }
 
     /// Returns the layers of one stage as a terminal shows them. Long names stay whole, so that
@@ -77,14 +72,13 @@ impl PseudoLayers {
 
     /// Returns the layers of each stage as a terminal shows them, such as `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn plain_stages(self, stages: &[LayerNames]) -> String {
-        in_brackets(stages, |layers| self.plain_list(layers))
+        in_brackets(stages.iter().map(|layers| self.plain_list(layers)))
     }
 }
 
-/// Joins the lists of layers of all stages into one text, such as `[ In 0 | 1 Out ]`. `list` turns
-/// the layers of one stage into text.
-fn in_brackets(stages: &[LayerNames], list: impl Fn(&LayerNames) -> String) -> String {
-    format!("[ {} ]", join(stages.iter().map(list), " | "))
+/// Joins the lists of layers of all stages into one text, such as `[ In 0 | 1 Out ]`.
+fn in_brackets(lists: impl Iterator<Item = String>) -> String {
+    format!("[ {} ]", join(lists, " | "))
 }
 
 /// Joins the names of the layers of a stage with spaces; `shown` makes each name printable. If
@@ -101,11 +95,11 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
         let (first, last) = (shown(names[0]), shown(names[names.len() - 1]));
         return format!("{first} {ellipsis} {last} ({})", names.len());
     }
-    let runs = runs.into_iter().map(|(first, last)| match last {
+    let run = |(first, last)| match last {
         Some(last) => format!("{}-{last}", shown(first)),
         None => shown(first),
-    });
-    join(runs, " ")
+    };
+    join(runs.into_iter().map(run), " ")
 }
 
 /// Joins at least three names that end in consecutive numbers and are otherwise equal, such as

@@ -47,7 +47,6 @@ mod what_if;
 
 pub use crate::escape::printable;
 pub use crate::wording::Units;
-use crate::wording::join;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::*;
 pub use breakdown::*;
@@ -59,7 +58,7 @@ pub use html::{text as html, viewer};
 pub use json::{stages as stages_as_json, text as json};
 pub use liveness::*;
 pub use markdown::text as markdown;
-use phrases::{Phrase, Sentence, with_commas};
+use phrases::{Phrase, Sentence};
 pub use pipeline::*;
 pub use provenance::*;
 pub use recorded::*;

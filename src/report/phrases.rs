@@ -103,27 +103,23 @@ pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
 
-pub fn with_commas(all: impl IntoIterator<Item = impl fmt::Display>) -> String {
-    join(all, ", ")
-}
-
 /// Returns an introduction (`text`) followed by `names`, such as options, with commas between;
 /// `None` if there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
-    (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
+    (!names.is_empty()).then(|| format!("{text}{}", join(names.iter().map(code), ", ")))
 }
 
 impl Phrase {
     /// Returns the phrase as text for a terminal, as [`Sentence::plain`] does for all phrases.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         match self {
-            Phrase::Text(text) | Phrase::List(text) => text.clone(),
-            Phrase::Amount(bytes) => units.amount(*bytes),
-            Phrase::Bytes(bytes) => units.short(*bytes),
-            Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => printable(name),
-            Phrase::Layers(layers) => pseudo_layers.plain_list(layers),
-            Phrase::Stages(stages) => pseudo_layers.plain_stages(stages),
+            Self::Text(text) | Self::List(text) => text.clone(),
+            Self::Amount(bytes) => units.amount(*bytes),
+            Self::Bytes(bytes) => units.short(*bytes),
+            Self::Count(count) => grouped(*count),
+            Self::Name(name) | Self::Code(name) => printable(name),
+            Self::Layers(layers) => pseudo_layers.plain_list(layers),
+            Self::Stages(stages) => pseudo_layers.plain_stages(stages),
         }
     }
 }
@@ -140,8 +136,10 @@ impl Sentence {
     /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
     /// characters in names are escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
-        let plain = |phrase: &Phrase| phrase.plain(units, pseudo_layers);
-        self.0.iter().map(plain).collect()
+        let phrases = self.0.iter();
+        phrases
+            .map(|phrase| phrase.plain(units, pseudo_layers))
+            .collect()
     }
 }
 

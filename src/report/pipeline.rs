@@ -151,7 +151,7 @@ impl Inputs<'_> {
             state_by_default: options.pipeline.state.is_none(),
             state_bytes: match self.memory.pipeline().state {
                 StatePlace::OnChip => None,
-                _ => Some(sum(&self.memory.streamed_state())),
+                _ => Some(sum(self.memory.streamed_state())),
             },
             schedule_by_default: options.pipeline.schedule.is_none(),
             runs: self.runs(search),
@@ -169,11 +169,13 @@ impl Inputs<'_> {
     /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
     /// once.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
-        let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        self.placement
-            .repeats
-            .iter()
-            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)))
+        let stages = search.shown.stages.iter();
+        (self.placement.repeats.iter())
+            .filter(|repeat| {
+                stages
+                    .clone()
+                    .any(|stage| repeat.is_cut_before(stage.start))
+            })
             .map(|repeat| repeat.runs as u32)
             .max()
             .unwrap_or(1)
@@ -182,13 +184,10 @@ impl Inputs<'_> {
     /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` if optimizer
     /// state stays on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
-        let (tile, fullest) = memory
-            .updates
-            .iter()
-            .enumerate()
-            .rev()
-            .max_by_key(|(_, tile)| tile.bytes)?;
-        let in_passes = memory.updates.iter().map(|update| update.in_passes).max()?;
+        let updates = memory.updates.iter();
+        let (tile, fullest) =
+            (updates.clone().enumerate().rev()).max_by_key(|(_, tile)| tile.bytes)?;
+        let in_passes = updates.map(|update| update.in_passes).max()?;
         Some(StageUpdate {
             tile: tile as u32,
             bytes: fullest.bytes,

@@ -301,22 +301,19 @@ impl Inputs<'_> {
     /// has no cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
-        let milliseconds = |count: u64| {
-            let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
-            Some(count as f64 * 1e3 / clock as f64)
-        };
-        let layers = cycles
-            .by_layer
-            .iter()
-            .enumerate()
-            .map(|(position, &own)| LayerCycles {
-                milliseconds: milliseconds(own),
+        let milliseconds = |count: u64| Some(count as f64 * 1e3 / cycles.clock_hertz? as f64);
+        let layers = Vec::from_iter((0..).zip(&cycles.passes_by_layer).map(
+            |(position, &passes)| LayerCycles {
+                milliseconds: milliseconds(passes.total()),
                 name: self.name(position),
-                cycles: own,
+                cycles: passes.total(),
                 exchange: cycles.exchange_by_layer[position],
-                passes: cycles.passes_by_layer[position],
-            });
-        let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
+                passes,
+            },
+        ));
+        let of_layers = |range: &Range<usize>, number: fn(&LayerCycles) -> u64| {
+            sum(layers[range.clone()].iter().map(number))
+        };
         let times = self.search.and_then(|search| search.costs.times());
         let stages = self.stages().iter().enumerate().map(|(stage, range)| {
             let passes =
@@ -324,10 +321,10 @@ impl Inputs<'_> {
             let of_micro_batch = passes.map(|pass| narrow(pass.of_micro_batch()));
             StageCycles {
                 stage: stage as u32,
-                cycles: of_range(&cycles.by_layer, range.clone()),
+                cycles: of_layers(range, |layer| layer.cycles),
                 micro_batch_cycles: of_micro_batch,
                 micro_batch_milliseconds: of_micro_batch.and_then(milliseconds),
-                exchange: of_range(&cycles.exchange_by_layer, range.clone()),
+                exchange: of_layers(range, |layer| layer.exchange),
                 passes: passes.map(|pass| PassCycles {
                     forward: narrow(pass.forward),
                     backward: narrow(pass.backward),
@@ -341,9 +338,12 @@ impl Inputs<'_> {
                 CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
                 CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
             },
-            total: sum(&[sum(&cycles.by_layer), cycles.unplaced, cycles.other]),
-            layers: layers.collect(),
+            total: sum(layers
+                .iter()
+                .map(|layer| layer.cycles)
+                .chain([cycles.unplaced, cycles.other])),
             stages: stages.collect(),
+            layers,
             unplaced: cycles.unplaced,
             unplaced_exchange: cycles.unplaced_exchange,
             other: cycles.other,
@@ -353,8 +353,8 @@ impl Inputs<'_> {
 
 /// Returns the sum of `numbers`, or `u64::MAX` if the sum overflows, as with the numbers of a
 /// damaged report.
-pub(super) fn sum(numbers: &[u64]) -> u64 {
-    numbers.iter().copied().fold(0, u64::saturating_add)
+pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Returns the index of the highest entry of `numbers`, and the lowest index if several entries are

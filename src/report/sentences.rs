@@ -13,13 +13,13 @@ pub(super) use pipeline::*;
 pub(super) use refusal::*;
 
 use super::{
-    CoverageFacts, PlanFacts, Proof, Report, Split,
-    phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas},
+    BestSplit, CoverageFacts, PlanFacts, Proof, Report, Split, Stage,
+    phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages},
 };
 use crate::{
     memory::{Pipeline, Schedule, StatePlace},
     model::Framework,
-    wording::{capital, counted, listed},
+    wording::{capital, counted, join, listed},
 };
 use rustc_hash::FxHashSet;
 
@@ -57,15 +57,18 @@ pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
         Some(true) => {}
     }
     let count = split.stages.len() as u64;
-    let line = format!("{layers} fits on {}", on_ipus(count, split.replicas));
-    match report.framework() {
-        _ if count == 1 => line + ": a pipeline is not needed",
-        Some(Framework::Poptorch) if !count.is_power_of_two() => {
-            let use_ipus = count.next_power_of_two() * split.replicas;
-            format!("{line}; PopTorch needs a power of 2: use {use_ipus}")
-        }
-        _ => line,
-    }
+    let advice = match report.framework() {
+        _ if count == 1 => ": a pipeline is not needed".to_string(),
+        Some(Framework::Poptorch) if !count.is_power_of_two() => format!(
+            "; PopTorch needs a power of 2: use {}",
+            count.next_power_of_two() * split.replicas
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "{layers} fits on {}{advice}",
+        on_ipus(count, split.replicas)
+    )
 }
 
 /// Returns the number of IPUs as text. `replicas` replicas with `ipus` IPUs each give, for example,
@@ -95,11 +98,14 @@ fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
 /// if fewer IPUs are not enough, or if the split does not fit.
 pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
-    let fewest = split.fewest_ipus?;
-    let is_less = u64::from(fewest) < split.stages.len() as u64 * split.replicas;
-    let are = if fewest == 1 { "is" } else { "are" };
-    let (ipus, option) = (counted(fewest, "IPU"), format!("--num-ipus {fewest}"));
-    is_less.then(|| format!("{ipus} {are} enough ({})", code(option)))
+    let used = split.stages.len() as u64 * split.replicas;
+    let fewest = split.fewest_ipus.filter(|&ipus| u64::from(ipus) < used)?;
+    Some(format!(
+        "{} {} enough ({})",
+        counted(fewest, "IPU"),
+        if fewest == 1 { "is" } else { "are" },
+        code(format!("--num-ipus {fewest}"))
+    ))
 }
 
 /// Returns why a split does not fit, as the end of a sentence that begins with "the split".
@@ -112,27 +118,33 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     }
     let count = split.stages.len();
     if count > split.max_stages as usize {
-        let max_ipus = on_ipus(split.max_stages.into(), split.replicas);
-        return format!("has {} for {max_ipus}", counted(count, "stage"));
+        return format!(
+            "has {} for {}",
+            counted(count, "stage"),
+            on_ipus(split.max_stages.into(), split.replicas)
+        );
     }
     if let Some(given) = &report.given
         && !given.broken_constraints.is_empty()
     {
         return format!("breaks {}", name(given.broken_constraints.join(", ")));
     }
-    let Some(stage) = split.nearest_to_limit() else {
+    let Some(Stage {
+        stage,
+        fullest_tile: tile,
+        ..
+    }) = split.nearest_to_limit()
+    else {
         return String::new();
     };
-    let tile = &stage.fullest_tile;
     format!(
-        "{} tile {} of stage {} is {} over the limit of {}",
+        "{} tile {} of stage {stage} is {} over the limit of {}",
         if split.is_given {
             "does not fit:"
         } else {
             "is the best, but"
         },
         Count(tile.tile.into()),
-        stage.stage,
         Amount(tile.bytes.saturating_sub(tile.limit)),
         Bytes(tile.limit)
     )
@@ -141,21 +153,18 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
 /// For each layer that exceeds the limit even as a stage of its own, returns a sentence about the
 /// bytes that the layer needs.
 pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
-    split
-        .too_large
-        .iter()
-        .map(|layer| {
-            let meaning = report.pseudo_layers.meaning(&layer.name);
-            format!(
-                "{}{} by itself needs {} on tile {}, {} over the limit",
-                name(capital(&report.pseudo_layers.in_sentence(&layer.name))),
-                meaning.map_or(String::new(), |meaning| format!(" ({meaning})")),
-                Amount(layer.fullest_tile_bytes),
-                layer.fullest_tile,
-                Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
-            )
-        })
-        .collect()
+    let sentences = split.too_large.iter().map(|layer| {
+        let meaning = report.pseudo_layers.meaning(&layer.name);
+        format!(
+            "{}{} by itself needs {} on tile {}, {} over the limit",
+            name(capital(&report.pseudo_layers.in_sentence(&layer.name))),
+            meaning.map_or(String::new(), |meaning| format!(" ({meaning})")),
+            Amount(layer.fullest_tile_bytes),
+            layer.fullest_tile,
+            Bytes(layer.fullest_tile_bytes.saturating_sub(split.limit))
+        )
+    });
+    sentences.collect()
 }
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
@@ -188,11 +197,12 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
 /// slowest stage can take, and the sentence says whether all splits were tried. Returns `None` if
 /// the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
-    let numbers = with_commas(
+    let numbers = join(
         proof
             .objectives
             .iter()
             .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
+        ", ",
     );
     let slowest = "that the slowest stage takes at least";
     let (head, subject) = match (proof.objective == "time", proof.optimal) {
@@ -203,8 +213,12 @@ pub fn proof(proof: &Proof) -> Option<String> {
         ),
         (true, false) => ("not all splits could be tried;", slowest),
     };
-    let agree = "the integer program and the dynamic program agree";
-    (!numbers.is_empty()).then(|| format!("{head} {agree} {subject} {}", name(numbers)))
+    (!numbers.is_empty()).then(|| {
+        format!(
+            "{head} the integer program and the dynamic program agree {subject} {}",
+            name(numbers)
+        )
+    })
 }
 
 /// Returns the sentences about the configuration that `--plan` recommends: which stage needs the
@@ -223,8 +237,10 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
         }
         line.extend(time_of(step).map(|time| format!("; {time}")));
     }
-    let full = nearly_full(bytes, row.limit).filter(|_| is_pipeline);
-    [line].into_iter().chain(full).collect()
+    [line]
+        .into_iter()
+        .chain(nearly_full(bytes, row.limit).filter(|_| is_pipeline))
+        .collect()
 }
 
 /// Returns the sentences about a plan as a whole: that no configuration fits, that times are
@@ -241,23 +257,19 @@ pub fn plan(report: &Report) -> Vec<String> {
          \"profiler.includeCycleEstimates\":\"true\", or run the model"
             .to_string()
     });
-    [no_row, no_times, not_compared(plan), with_replicas(report)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [no_row, no_times, not_compared(plan), with_replicas(report)];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns the sentence that says what the times of some rows of a plan leave out: loading or
 /// gathering optimizer state that is off the chip or sharded. These rows are the last ones, since
 /// their times are not comparable with others. Returns `None` if all times are complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
-    let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
+    let rows = Vec::from_iter(plan.rows.iter().filter(|row| row.lacks_time));
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
     let loading = "loading and storing optimizer state (give --streaming-bandwidth)";
-    let is_streamed = rows
-        .iter()
-        .filter_map(|row| row.step.as_ref())
-        .any(|step| step.streamed_bytes.is_some());
+    let streamed = |row: &&BestSplit| row.step.as_ref()?.streamed_bytes;
+    let is_streamed = rows.iter().any(|row| streamed(row).is_some());
     let what = match (is_streamed, is_sharded) {
         (false, false) => return None,
         (true, false) => loading.to_string(),
@@ -283,11 +295,12 @@ pub fn tried(report: &Report) -> Option<String> {
     };
     let tried = |name: fn(&Pipeline) -> String| {
         let mut seen = FxHashSet::default();
-        with_commas(
+        join(
             plan.pipelines_tried
                 .iter()
                 .map(name)
                 .filter(|name| seen.insert(name.clone())),
+            ", ",
         )
     };
     Some(format!(
@@ -328,33 +341,23 @@ pub fn recommended(report: &Report) -> Option<String> {
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
 /// that does not, and the size to record next. Returns `None` if there is only one size.
 pub fn next_size(report: &Report) -> Option<String> {
-    let sizes_that = |fit: bool| {
-        let sizes = report
-            .sizes
-            .iter()
-            .filter(move |size| size.answer.fits == fit);
-        sizes.map(|size| size.micro_batch)
-    };
-    let largest = sizes_that(true).next_back();
-    let over = sizes_that(false).find(|&size| Some(size) > largest);
-    Some(match (largest, over) {
+    let (fitting, others): (Vec<_>, Vec<_>) =
+        report.sizes.iter().partition(|size| size.answer.fits);
+    let largest = fitting.last().map(|size| size.micro_batch);
+    let mut over = others.iter().map(|size| size.micro_batch);
+    let next = match (largest, over.find(|&size| Some(size) > largest)) {
         (None, None) => return None,
-        (Some(fits), None) => {
-            format!("micro-batches of {fits} fit, the largest recorded: record larger ones")
-        }
-        (None, Some(1)) => "micro-batches of 1 do not fit".to_owned(),
-        (None, Some(over)) => {
-            format!(
-                "micro-batches of {over} do not fit, the smallest recorded: record {}",
-                over / 2
-            )
-        }
-        (Some(fits), Some(over)) if over - fits == 1 => {
-            format!("micro-batches of {fits} fit, {over} do not")
-        }
-        (Some(fits), Some(over)) => {
-            let between = fits.midpoint(over);
-            format!("micro-batches of {fits} fit, {over} do not: record {between} to know more")
-        }
-    })
+        (Some(fits), None) => format!("{fits} fit, the largest recorded: record larger ones"),
+        (None, Some(1)) => "1 do not fit".to_string(),
+        (None, Some(over)) => format!(
+            "{over} do not fit, the smallest recorded: record {}",
+            over / 2
+        ),
+        (Some(fits), Some(over)) if over - fits == 1 => format!("{fits} fit, {over} do not"),
+        (Some(fits), Some(over)) => format!(
+            "{fits} fit, {over} do not: record {} to know more",
+            fits.midpoint(over)
+        ),
+    };
+    Some(format!("micro-batches of {next}"))
 }

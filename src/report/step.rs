@@ -63,14 +63,8 @@ impl StepFacts {
     /// cycles, or if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let (costs, shown) = (&search.costs, &search.shown);
-        let compiled = shown
-            .stages
-            .iter()
-            .zip(&shown.profiles)
-            .map(|(positions, &profile)| CompiledStage {
-                positions: positions.clone(),
-                profile,
-            });
+        let compiled = (shown.stages.iter().cloned().zip(&shown.profiles))
+            .map(|(positions, &profile)| CompiledStage { positions, profile });
         let plan = Plan::new(compiled, costs.times()?.positions())?;
         Self::of(costs, &plan, costs.problem().step(&plan))
     }
@@ -109,11 +103,9 @@ impl StepFacts {
             slowest_stage: first_highest(&costs.problem().cycles(plan)).unwrap_or(0),
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time / 1e6),
-            samples_per_second: options
-                .micro_batch
-                .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64)
-                .zip(seconds)
-                .map(|(a, b)| a / b),
+            samples_per_second: options.micro_batch.zip(seconds).map(|(samples, seconds)| {
+                samples as f64 * step.micro_batches as f64 * replicas as f64 / seconds
+            }),
         })
     }
 }

@@ -3,10 +3,10 @@
 //! the columns. If a field fills a column, the path of the field is also the place of the column's
 //! values in the JSON report, and the compiler checks that the field exists.
 
-use super::{Report, join};
+use super::Report;
 use crate::{
     model::{LayerNames, PseudoLayers},
-    wording::{Units, displayed, share},
+    wording::{Units, displayed, join, share},
 };
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -365,12 +365,10 @@ impl Table {
 
     /// Returns the table with only the columns whose indices are in `places`, in that order.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
-        fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
-            places.iter().map(|&place| all[place].clone()).collect()
-        }
-        self.columns = chosen(&self.columns, places);
-        for row in &mut self.rows {
-            row.cells = chosen(&row.cells, places);
+        let places = places.iter();
+        self.columns = (places.clone().map(|&place| self.columns[place].clone())).collect();
+        for Row { cells, .. } in &mut self.rows {
+            *cells = places.clone().map(|&place| cells[place].clone()).collect();
         }
         self
     }

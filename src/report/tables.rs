@@ -2,8 +2,11 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can keep referring to columns by index.
 
-use super::{BestSplit, Cell, Report, Table, join, step, table};
-use crate::{memory::StatePlace, wording::grouped};
+use super::{BestSplit, Cell, Report, Table, step, table};
+use crate::{
+    memory::StatePlace,
+    wording::{grouped, join},
+};
 use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
@@ -236,7 +239,7 @@ pub fn plan_table(report: &Report) -> Table {
 /// Returns the available memory proportions of a split's stages as text; `None` if they are
 /// unknown.
 fn amps(row: &BestSplit) -> Option<String> {
-    (!row.amps.is_empty()).then(|| join(row.amps.iter(), " "))
+    (!row.amps.is_empty()).then(|| join(&row.amps, " "))
 }
 
 /// Returns where a split keeps its optimizer state and, if replicas share the state, the number of

@@ -4,10 +4,8 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::{
-    Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, join, sections::blocks,
-};
-use crate::wording::Units;
+use super::{Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, sections::blocks};
+use crate::wording::{Units, join};
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 

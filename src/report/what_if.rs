@@ -143,13 +143,8 @@ impl WhatIf {
         if fits(all.len()) {
             return Some(all.to_vec());
         }
-        let of_split: BTreeSet<u32> = all
-            .first()
-            .into_iter()
-            .chain(all.last())
-            .chain(split)
-            .copied()
-            .collect();
+        let ends = all.first().into_iter().chain(all.last());
+        let of_split: BTreeSet<u32> = ends.chain(split).copied().collect();
         let of_best = self.best.iter().flat_map(|best| &best.cuts);
         let kept = of_split.iter().chain(of_best).copied().collect();
         let within = |cuts: &BTreeSet<u32>| near_cuts(all, cuts, FAR, fits);
@@ -160,11 +155,8 @@ impl WhatIf {
     /// bytes of the stages between them. Drops each split in `best` that has a cut at another
     /// position.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
-        self.best.retain(|best| {
-            best.cuts
-                .iter()
-                .all(|cut| boundaries.binary_search(cut).is_ok())
-        });
+        self.best
+            .retain(|best| best.cuts.iter().all(|cut| boundaries.contains(cut)));
         Self {
             profiles,
             boundaries,
@@ -183,7 +175,7 @@ impl WhatIf {
             let is_end = |end| self.after(kept.len(), end).contains(&after);
             place(&start).is_some() && place(&end).is_some_and(is_end)
         };
-        let profiles = self.profiles.iter().map(|own| ProfileNumbers {
+        let narrowed = |own: &ProfileNumbers| ProfileNumbers {
             bytes: (self.ranges(&self.boundaries).zip(&own.bytes))
                 .filter_map(|(range, &bytes)| is_kept(range).then_some(bytes))
                 .collect(),
@@ -191,8 +183,8 @@ impl WhatIf {
                 .filter_map(|(at, &bytes)| place(at).map(|_| bytes))
                 .collect(),
             ..own.clone()
-        });
-        let profiles = profiles.collect();
+        };
+        let profiles = self.profiles.iter().map(narrowed).collect();
         Some(self.clone().between(kept, profiles))
     }
 }
@@ -206,17 +198,12 @@ impl WhatIf {
     /// report's. Returns `None` if the page was not requested, if the report's split lacks layers,
     /// or if bytes are missing for a stage that a person could make by moving cuts on the page.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
+        let by_profile = &search.costs.by_profile;
         let all_costs: Vec<_> = match &search.near[..] {
-            [] => search
-                .costs
-                .by_profile
-                .iter()
-                .map(|own| &*own.ranges)
-                .collect(),
+            [] => by_profile.iter().map(|own| &*own.ranges).collect(),
             near => near.iter().collect(),
         };
-        let costs = all_costs[0];
-        let stages = &search.shown.stages;
+        let (costs, stages) = (all_costs[0], &search.shown.stages);
         if !search.costs.request().options.what_if
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
@@ -225,31 +212,25 @@ impl WhatIf {
         }
         let without_numbers = Self::without_numbers(search, costs);
         let positions = costs.layers() as u32;
-        let is_whole = |at: u32| {
-            all_costs
-                .iter()
-                .all(|costs| costs.reach(at as usize) == costs.layers())
-        };
-        let all: Vec<u32> = (0..positions)
-            .filter(|&at| is_whole(at))
-            .chain([positions])
-            .collect();
+        let is_whole =
+            |&at: &u32| (all_costs.iter()).all(|costs| costs.reach(at as usize) == costs.layers());
+        let all = Vec::from_iter((0..positions).filter(is_whole).chain([positions]));
         let most = MAX_NUMBERS / all_costs.len();
         let boundaries = without_numbers.chosen(&all, &cuts(stages), most)?;
         let inner = boundaries.get(1..boundaries.len() - 1)?;
         let has_cycles = search.costs.problem().has_cycles();
         let numbers = |profile: usize| {
-            let bytes_of = |(start, end, after): (u32, u32, usize)| {
-                all_costs[profile].peak(start as usize..end as usize, after)
-            };
-            let bytes = without_numbers.ranges(&boundaries).map(bytes_of);
-            let cut_bytes = |&at: &u32| search.costs.cut_bytes(profile, at as usize);
-            let times = search.costs.by_profile[profile].times.as_ref();
             Some(ProfileNumbers {
                 amp: search.costs.proportion(profile),
-                bytes: bytes.collect::<Option<_>>()?,
-                cut_bytes: inner.iter().map(cut_bytes).collect(),
-                cycles: times
+                bytes: (without_numbers.ranges(&boundaries))
+                    .map(|(start, end, after)| {
+                        all_costs[profile].peak(start as usize..end as usize, after)
+                    })
+                    .collect::<Option<_>>()?,
+                cut_bytes: (inner.iter())
+                    .map(|&at| search.costs.cut_bytes(profile, at as usize))
+                    .collect(),
+                cycles: (by_profile[profile].times.as_ref())
                     .filter(|_| has_cycles)
                     .map(|times| times.by_position()),
             })
@@ -268,15 +249,12 @@ impl WhatIf {
     /// bytes of ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
-        let max_stages = best
-            .iter()
-            .map(|best| best.ipus as usize)
-            .max()
-            .unwrap_or(search.costs.ipus)
-            .max(search.shown.stages.len())
-            .min(costs.stages());
+        let ipus = best.iter().map(|best| best.ipus as usize).max();
         Self {
-            max_stages: max_stages as u32,
+            max_stages: ipus
+                .unwrap_or(search.costs.ipus)
+                .max(search.shown.stages.len())
+                .min(costs.stages()) as u32,
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: (search.costs.constraints().iter())

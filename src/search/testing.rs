@@ -103,7 +103,6 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let passes: Vec<PassCycles> = passes.collect();
     CyclesByLayer {
         source: CycleSource::Estimated,
-        by_layer: passes.iter().map(|passes| passes.total()).collect(),
         exchange_by_layer: vec![0; passes.len()],
         passes_by_layer: passes,
         out_in_first: PassCycles::default(),

@@ -82,7 +82,6 @@ fn times_of(
     };
     let cycles = CyclesByLayer {
         source: crate::model::CycleSource::Estimated,
-        by_layer: passes.iter().map(|both| both[0] + both[1]).collect(),
         exchange_by_layer: vec![0; stages],
         passes_by_layer: passes.iter().map(of_position).collect(),
         out_in_first: PassCycles::default(),

@@ -50,6 +50,16 @@ impl PseudoLayers {
             PseudoLayers::InAndOut
         }
     }
+
+    /// Returns the name of position 0: `In` (the operations before the layers), `In Out` if Out has
+    /// the same position, or `None` (all operations without a layer).
+    pub(crate) fn first(self) -> &'static str {
+        match self {
+            PseudoLayers::NoneFirst => "None",
+            PseudoLayers::InAndOut => "In",
+            PseudoLayers::OutWithIn => "In Out",
+        }
+    }
 }
 
 /// The names of positions (In, layers, Out) in a report. `None` stands for the first position, as
@@ -111,12 +121,10 @@ impl Positions {
     /// # Panics
     /// If the position does not exist.
     pub fn name(&self, position: usize) -> &str {
-        match (position, self.pseudo_layers) {
-            (0, PseudoLayers::NoneFirst) => "None",
-            (0, PseudoLayers::InAndOut) => "In",
-            (0, PseudoLayers::OutWithIn) => "In Out",
-            (position, _) if Some(position) == self.out() => "Out",
-            (position, _) => &self.layers[position - 1],
+        match position {
+            0 => self.pseudo_layers.first(),
+            position if Some(position) == self.out() => "Out",
+            position => &self.layers[position - 1],
         }
     }
 

@@ -75,13 +75,12 @@ impl<'a> ChosenSteps<'a> {
             }
             max_steps /= 2;
         }
-        let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
-        for tile in tiles {
-            let mut listed = chosen.largest(tile);
-            if !chosen.tiles.is_empty() {
-                listed.truncate(max_of_others);
-            }
-            chosen.tiles.push((tile, listed));
+        chosen.tiles = tiles
+            .iter()
+            .map(|&tile| (tile, chosen.largest(tile)))
+            .collect();
+        for (_, listed) in &mut chosen.tiles[1..] {
+            listed.truncate(MAX_LISTED_OF_OTHERS / (tiles.len() - 1));
         }
         chosen
     }
@@ -98,37 +97,39 @@ impl<'a> ChosenSteps<'a> {
     /// returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &VariablesByPosition) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
-        let not_always_live = |&step: &u32| {
-            let before = points.partition_point(|&(from, _)| from <= step);
-            points[..before].last().map_or(0, |&(_, bytes)| bytes)
-        };
-        let program = |program: Option<&StepProgram>| {
-            program.map_or_else(String::new, |program| program.name.clone())
-        };
-        let operations = &self.inputs.model.operations;
         let operation = |program: Option<&StepProgram>| {
-            let operation = operations.get(program?.operation? as usize)?;
-            Some(operation.name.to_string())
+            let operation = program?.operation? as usize;
+            Some(
+                self.inputs
+                    .model
+                    .operations
+                    .get(operation)?
+                    .name
+                    .to_string(),
+            )
         };
         let runs = self.steps.iter().map(|&step| lookup.program_at(step));
         let mut room = MAX_SUMS;
-        let mut tiles = self
-            .tiles
-            .iter()
-            .enumerate()
-            .map(|(place, (tile, listed))| {
-                let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
-                let sums = live.layers.len() * self.steps.len();
-                if place > 0 && sums > room {
-                    live.layers.clear();
-                }
-                room = room.saturating_sub(sums);
-                live
-            });
+        let mut tiles = (self.tiles.iter().enumerate()).map(|(place, (tile, listed))| {
+            let mut live = self.tile_at_steps(lookup.category_names(), *tile, listed, names);
+            let sums = live.layers.len() * self.steps.len();
+            if place > 0 && sums > room {
+                live.layers.clear();
+            }
+            room = room.saturating_sub(sums);
+            live
+        });
         LiveSteps {
-            programs: runs.clone().map(program).collect(),
+            programs: (runs.clone())
+                .map(|program| program.map_or_else(String::new, |program| program.name.clone()))
+                .collect(),
             operations: runs.map(operation).collect(),
-            not_always_live: self.steps.iter().map(not_always_live).collect(),
+            not_always_live: (self.steps.iter())
+                .map(|&step| {
+                    let before = points.partition_point(|&(from, _)| from <= step);
+                    points[..before].last().map_or(0, |&(_, bytes)| bytes)
+                })
+                .collect(),
             steps: self.steps.clone(),
             fullest: tiles.next().unwrap_or_default(),
             others: tiles.collect(),
@@ -164,10 +165,7 @@ impl<'a> ChosenSteps<'a> {
             }
         }
         let highest = |category: &CategoryAtSteps| category.bytes.iter().max().copied();
-        let mut categories: Vec<_> = categories
-            .iter()
-            .cloned()
-            .zip(by_category)
+        let mut categories: Vec<_> = (categories.iter().cloned().zip(by_category))
             .map(|(name, sums)| CategoryAtSteps {
                 name,
                 bytes: sums.by_step(),
@@ -175,17 +173,18 @@ impl<'a> ChosenSteps<'a> {
             .filter(|category| highest(category) > Some(0))
             .collect();
         categories.sort_by_key(|category| Reverse(highest(category)));
-        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
-            name: inputs.name(position),
-            bytes: sums.by_step(),
-        };
         TileAtSteps {
             tile,
             counts: counts.by_step(),
             bytes: bytes.by_step(),
             always_live,
             categories,
-            layers: by_layer.into_iter().enumerate().map(layer).collect(),
+            layers: (by_layer.into_iter().enumerate())
+                .map(|(position, sums)| LayerAtSteps {
+                    name: inputs.name(position),
+                    bytes: sums.by_step(),
+                })
+                .collect(),
             variables: listed.iter().map(|own| self.variable(own, names)).collect(),
         }
     }
@@ -193,14 +192,12 @@ impl<'a> ChosenSteps<'a> {
     /// Describes a variable for the HTML page: its name from `names`, and the drawn steps at which
     /// the variable is live.
     fn variable(&self, variable: &TileVariable, names: &VariablesByPosition) -> VariableAtSteps {
-        let steps = self
-            .spans(variable)
-            .into_iter()
-            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: self.inputs.live_variable(&names[&variable.position]),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
-            live: steps.collect(),
+            live: (self.spans(variable).into_iter())
+                .map(|(from, to)| (self.steps[from], self.steps[to - 1]))
+                .collect(),
         }
     }
 
@@ -219,24 +216,22 @@ impl<'a> ChosenSteps<'a> {
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
+        let turn = self.inputs.model.backward_start;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
             .chain(stages.map(|stage| &stage.on_tile))
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
+            .chain(
+                turn.into_iter()
+                    .flat_map(|first| [first.saturating_sub(1), first]),
+            )
             .collect();
-        if let Some(first) = self.inputs.model.backward_start {
-            chosen.extend([first.saturating_sub(1), first]);
-        }
         let spans = self.inputs.memory.layer_spans();
         // A deep model has more layers than an HTML page can draw steps. Half of `max_steps` is
         // kept for high and low points of the curve, so only every n-th layer has its ends drawn.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
-        chosen.extend(
-            spans
-                .iter()
-                .step_by(every)
-                .flat_map(|span| [span.from, span.to]),
-        );
+        let drawn = spans.iter().step_by(every);
+        chosen.extend(drawn.flat_map(|span| [span.from, span.to]));
         for (step, _) in thin(&on_tile.points, max_steps.saturating_sub(chosen.len())) {
             if chosen.len() < max_steps {
                 chosen.insert(step);
@@ -255,36 +250,33 @@ impl<'a> ChosenSteps<'a> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
-        let is_listed = |variable: &TileVariable| {
-            let spans = self.spans(variable);
-            if spans.is_empty() {
-                return false;
-            }
-            let mut is_large = false;
-            let mut count = |so_far: &mut usize, limit: usize| {
-                is_large |= *so_far < limit;
-                *so_far += 1;
-            };
-            if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables have a limit of their own. They are live at each step that
-                // the HTML page draws, so they would fill the page's list of each step, and
-                // variables that are live only at some steps would be left out.
-                count(&mut always, LARGEST_OF_STEP);
-            } else {
-                spans
-                    .into_iter()
-                    .flat_map(|(from, to)| from..to)
-                    .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
-            }
-            for &layer in self.inputs.memory.layers_of(variable.set) {
-                count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
-            }
-            is_large
-        };
-        self.lists[tile as usize]
-            .iter()
-            .copied()
-            .filter(is_listed)
+        (self.lists[tile as usize].iter().copied())
+            .filter(|variable| {
+                let spans = self.spans(variable);
+                if spans.is_empty() {
+                    return false;
+                }
+                let mut is_large = false;
+                let mut count = |so_far: &mut usize, limit: usize| {
+                    is_large |= *so_far < limit;
+                    *so_far += 1;
+                };
+                if self.inputs.model.classes.is_always_live(variable.class) {
+                    // Always-live variables have a limit of their own. They are live at each step that
+                    // the HTML page draws, so they would fill the page's list of each step, and
+                    // variables that are live only at some steps would be left out.
+                    count(&mut always, LARGEST_OF_STEP);
+                } else {
+                    spans
+                        .into_iter()
+                        .flat_map(|(from, to)| from..to)
+                        .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
+                }
+                for &layer in self.inputs.memory.layers_of(variable.set) {
+                    count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
+                }
+                is_large
+            })
             .collect()
     }
 }
@@ -295,9 +287,8 @@ impl<'a> ChosenSteps<'a> {
 /// number.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
-    let stages = stages.map(|tile| (tile, MAX_OTHERS));
     let all = all.iter().map(|&tile| (tile, MIN_OTHERS));
-    for (tile, limit) in stages.chain(all) {
+    for (tile, limit) in stages.map(|tile| (tile, MAX_OTHERS)).chain(all) {
         if tiles.len() <= limit && !tiles.contains(&tile) {
             tiles.push(tile);
         }

@@ -82,14 +82,13 @@ impl Report {
         let mut named = named?;
         let Recorded { tiles, categories } = &inputs.model.recorded;
         let (limit, of_tiles) = (inputs.limit, named.of_tiles.take());
-        let memory = RecordedMemory {
-            coverage: inputs.memory.coverage(),
-            ..RecordedMemory::new(limit, tiles, categories, inputs.detail, of_tiles)
-        };
         let report = Self {
             version: VERSION,
             provenance: inputs.provenance.clone(),
-            memory,
+            memory: RecordedMemory {
+                coverage: inputs.memory.coverage(),
+                ..RecordedMemory::new(limit, tiles, categories, inputs.detail, of_tiles)
+            },
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
             tied_weights: inputs.tied_weights(),
@@ -116,8 +115,7 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = inputs.is_full().then(|| inputs.memory.ties());
-        let shared = shared.unwrap_or_default();
+        let shared = (inputs.is_full().then(|| inputs.memory.ties())).unwrap_or_default();
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),
@@ -130,7 +128,7 @@ impl Report {
                 .collect(),
             shared_variables: (shared.into_iter().take(MAX_SHARED))
                 .map(|(layers, bytes)| SharedVariables {
-                    layers: inputs.names(layers.into_iter().map(|layer| layer as usize)),
+                    layers: inputs.layers_at(&layers),
                     bytes,
                 })
                 .collect(),
@@ -177,6 +175,11 @@ impl Inputs<'_> {
         self.placement.positions.layer_names(positions)
     }
 
+    /// Returns the names of the layers at `positions`.
+    fn layers_at<'p>(&self, positions: impl IntoIterator<Item = &'p u32>) -> LayerNames {
+        self.names(positions.into_iter().map(|&position| position as usize))
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.detail >= Detail::Full
     }
@@ -190,23 +193,16 @@ impl Inputs<'_> {
     /// Returns the weights that several layers use, each with the indices of the stages that use
     /// the weight. Without a split, there are no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
-        let stages_of = |tie: &WeightTie| {
-            let positions = &self.placement.positions;
-            let is_in = |range: &Range<usize>| {
-                tie.places
-                    .iter()
-                    .any(|&place| range.contains(&positions.of_place(place)))
-            };
-            (0..)
-                .zip(self.stages())
-                .filter_map(|(stage, range)| is_in(range).then_some(stage))
-                .collect()
+        let positions = &self.placement.positions;
+        let is_in = |tie: &WeightTie, stage: &Range<usize>| {
+            (tie.places.iter()).any(|&place| stage.contains(&positions.of_place(place)))
         };
-        self.placement
-            .ties
-            .iter()
+        (self.placement.ties.iter())
             .map(|tie| WeightTie {
-                stages: stages_of(tie),
+                stages: (0..)
+                    .zip(self.stages())
+                    .filter_map(|(stage, range)| is_in(tie, range).then_some(stage))
+                    .collect(),
                 ..tie.clone()
             })
             .collect()

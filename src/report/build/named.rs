@@ -82,9 +82,8 @@ impl Inputs<'_> {
         let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
         let tiles = tiles.unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
+        let of_stages = self.stages_with_steps().map(|(_, stage)| stage.max_tile());
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
-            let stages = self.stages_with_steps();
-            let of_stages = stages.map(|(_, stage)| stage.max_tile());
             listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
@@ -112,7 +111,6 @@ impl Inputs<'_> {
         let names = lookup.names(listed)?;
 
         let variable = |variable: &TileVariable| self.live_variable(&names[&variable.position]);
-        let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
         let kind = |variable: &TileVariable| {
             let NamedVariable { name, category, .. } = names[&variable.position].clone();
             let kind = VariableKind {
@@ -128,18 +126,17 @@ impl Inputs<'_> {
             largest: self.sums(listed.iter().map(|variable| &names[&variable.position])),
             ..live
         });
-        let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
+        let at_peak = self.peaks.whole.as_ref().and_then(|_| live.next());
         Ok(NamedVariables {
             at_peak,
             at_peaks_of_stages: self
                 .stages_with_steps()
                 .map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()))
                 .collect(),
-            stashed: stashed.iter().map(named).collect(),
-            lacking: live
-                .flat_map(|live| live.largest)
-                .take(MAX_LACKING)
+            stashed: (stashed.iter())
+                .map(|listed| listed.iter().map(variable).collect())
                 .collect(),
+            lacking: (live.flat_map(|live| live.largest).take(MAX_LACKING)).collect(),
             live_steps: at_steps.map(|chosen| chosen.live_steps(lookup, &names)),
             of_tiles: (!tiles.is_empty()).then(|| TileVariables::new(tiles, &on_tiles, kind)),
         })
@@ -148,18 +145,15 @@ impl Inputs<'_> {
     /// Returns the variables at the memory peak of the whole model, whose names a saved model
     /// contains. Returns `None` if the model has no such names, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
-        self.model
-            .memory_peak
-            .as_ref()
-            .filter(|_| self.is_full())
-            .map(|found| PeakVariables {
-                tile: found.tile,
-                step: found.step,
-                count: found.variables.len() as u64,
-                bytes: found.bytes,
-                largest: self.sums(found.variables.iter().take(MAX_SUMMED)),
-                ..PeakVariables::default()
-            })
+        let found = (self.model.memory_peak.as_ref()).filter(|_| self.is_full())?;
+        Some(PeakVariables {
+            tile: found.tile,
+            step: found.step,
+            count: found.variables.len() as u64,
+            bytes: found.bytes,
+            largest: self.sums(found.variables.iter().take(MAX_SUMMED)),
+            ..PeakVariables::default()
+        })
     }
 
     /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
@@ -170,25 +164,27 @@ impl Inputs<'_> {
             tile,
             step: step.unwrap_or(0),
         };
-        let whole = self.peaks.place_of_whole().map(|place| (place, None));
-        let of_stages = self.stages_with_steps().map(|(range, stage)| {
-            let tile = stage.max_tile();
-            (place(tile, stage.peak_step()), Some(range))
-        });
+        let of_stages = self
+            .stages_with_steps()
+            .map(|(range, stage)| (place(stage.max_tile(), stage.peak_step()), Some(range)));
         let lacking = match self.search.map(|search| &search.outcome) {
             Some(Outcome::Refused(refused)) => refused.most_over.as_ref(),
             _ => None,
         };
-        let lacking = lacking.map(|own| (place(own.tile, own.step), Some(&own.positions)));
-        whole.into_iter().chain(of_stages).chain(lacking).collect()
+        (self.peaks.place_of_whole().into_iter())
+            .map(|place| (place, None))
+            .chain(of_stages)
+            .chain(lacking.map(|own| (place(own.tile, own.step), Some(&own.positions))))
+            .collect()
     }
 
     /// Returns the range of layers and the memory of each stage of the split. Returns no stages if
     /// the model has no liveness steps, or if only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
-        let has_steps = self.peaks.place_of_whole().is_some();
-        let search = self.search.filter(|_| has_steps).into_iter();
-        search.flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
+        self.search
+            .filter(|_| self.peaks.whole.is_some())
+            .into_iter()
+            .flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
     }
 
     /// Finds the variables that are live at `place`, a tile and a step. Returns their number and
@@ -200,28 +196,23 @@ impl Inputs<'_> {
         lists: &[Vec<TileVariable>],
         (place, range): &ListedPlace<'_>,
     ) -> (PeakVariables, Vec<TileVariable>) {
-        let mut live: Vec<_> = lists[place.tile as usize]
-            .iter()
-            .copied()
-            .filter(|variable| match range {
-                None => self.model.classes.is_live(variable.class, place.step),
-                Some(range) => {
-                    let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
-                    self.memory.is_live_in(
-                        range,
-                        (variable.class, variable.set),
-                        (place.step, is_code),
-                    )
-                }
-            })
-            .collect();
+        let is_live = |variable: &TileVariable| match range {
+            None => self.model.classes.is_live(variable.class, place.step),
+            Some(range) => {
+                let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
+                let user = (variable.class, variable.set);
+                self.memory.is_live_in(range, user, (place.step, is_code))
+            }
+        };
+        let all = lists[place.tile as usize].iter().copied();
+        let mut live = Vec::from_iter(all.filter(is_live));
         let sums = PeakVariables {
             tile: place.tile,
             step: place.step,
             count: live.len() as u64,
             bytes: live.iter().map(|variable| variable.bytes).sum(),
             categories: categories(&live, lookup.category_names()),
-            largest: Vec::new(),
+            ..PeakVariables::default()
         };
         live.truncate(MAX_SUMMED);
         (sums, live)
@@ -252,8 +243,8 @@ impl Inputs<'_> {
         let mut places = FxHashMap::default();
         for own in variables {
             let pattern = without_numbers(&own.name, "#");
-            let key = (pattern.clone(), &own.category);
             let layers = self.memory.layers_of(own.set).iter().copied();
+            let key = (pattern.clone(), &own.category);
             let place = *places.entry(key).or_insert(sums.len());
             let Some((sum, all)) = sums.get_mut(place) else {
                 let variable = self.live_variable(own);
@@ -268,18 +259,17 @@ impl Inputs<'_> {
         sums.sort_by_key(|(sum, _)| Reverse(sum.variable.bytes));
         sums.truncate(MAX_VARIABLES);
         for (sum, layers) in &mut sums {
-            sum.variable.layers = self.names(layers.iter().map(|&layer| layer as usize));
+            sum.variable.layers = self.layers_at(&*layers);
         }
         sums.into_iter().map(|(sum, _)| sum).collect()
     }
 
     pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {
-        let layers = self.memory.layers_of(variable.set);
         LiveVariable {
             name: variable.name.to_string(),
             category: variable.category.to_string(),
             bytes: u64::from(variable.bytes),
-            layers: self.names(layers.iter().map(|&layer| layer as usize)),
+            layers: self.layers_at(self.memory.layers_of(variable.set)),
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use super::{Detail, Inputs, NamedVariables};
 use crate::{
-    memory::{self, LiveCurves, MemoryModel, StageMemory},
+    memory::{self, LiveCurves, MemoryModel},
     model::{LivePlace, Model},
     report::{Band, Curve, Liveness, Peak, first_highest, thin},
     search::SearchResult,
 };
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Approximate upper bound on the points in each curve of live bytes of the whole model, so that a
 /// report stays small.
@@ -42,23 +41,27 @@ impl Peaks {
             return Self::default();
         }
         let variables = &model.variables;
-        let of_tile = |tile| variables.on_tile(tile).map(|own| u64::from(own.bytes));
-        let fullest = || {
-            let bytes = (0..variables.tiles()).map(|tile| of_tile(tile).sum());
-            first_highest(&bytes.collect::<Vec<u64>>()).unwrap_or(0)
+        let bytes_on = |tile| {
+            variables
+                .on_tile(tile)
+                .map(|own| u64::from(own.bytes))
+                .sum()
         };
-        let recorded = memory.recorded_fullest_tile();
-        let tile = recorded.map_or_else(fullest, |(tile, _)| tile);
-        let shown = search.iter().map(|search| &search.shown);
-        let stages: Vec<_> = shown
-            .flat_map(|shown| shown.stages.iter().zip(&shown.memory))
-            .collect();
-        let of_stage = |(range, computed): (&Range<usize>, &StageMemory)| {
-            memory.curves(range, computed, computed.max_tile())
+        let tile = match memory.recorded_fullest_tile() {
+            Some((tile, _)) => tile,
+            None => {
+                let bytes: Vec<u64> = (0..variables.tiles()).map(bytes_on).collect();
+                first_highest(&bytes).unwrap_or(0)
+            }
         };
+        let stages = search.map_or(Vec::new(), |SearchResult { shown, .. }| {
+            (shown.stages.par_iter().zip(&shown.memory))
+                .map(|(range, computed)| memory.curves(range, computed, computed.max_tile()))
+                .collect()
+        });
         Self {
             whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
-            stages: stages.into_par_iter().map(of_stage).collect(),
+            stages,
         }
     }
 
@@ -77,18 +80,19 @@ impl Peaks {
     /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
-        let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
-            layer: inputs.name(span.layer as usize),
-            from: span.from,
-            to: span.to,
-        });
         Some(Liveness {
             steps: inputs.model.steps(),
             turn: inputs.model.backward_start,
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
-            bands: bands.collect(),
+            bands: (inputs.memory.layer_spans().into_iter())
+                .map(|span| Band {
+                    layer: inputs.name(span.layer as usize),
+                    from: span.from,
+                    to: span.to,
+                })
+                .collect(),
             peak_variables: named.at_peak.clone(),
         })
     }

@@ -17,10 +17,6 @@ impl Inputs<'_> {
         let (request, shown) = (&search.costs.request(), &search.shown);
         let placed = shown.stages.last().map_or(0, |last| last.end);
         let kinds = self.memory.variable_kinds(&shown.stages, &shown.memory);
-        let placed_stages = PlacedStage::of_split(&shown.stages);
-        let stages = placed_stages.iter().zip(kinds).enumerate();
-        let stages = stages
-            .map(|(number, (placed, kinds))| self.stage(search, named, number, placed, kinds));
         Split {
             fits: shown.fits,
             limit: request.highest_limit(),
@@ -33,15 +29,16 @@ impl Inputs<'_> {
                 .stages
                 .iter()
                 .skip(1)
-                .map(|stage| self.placement.positions.name(stage.start).to_string())
+                .filter_map(|stage| self.name(stage.start))
                 .collect(),
-            by_counts: search
-                .claims
-                .by_counts
-                .as_ref()
-                .map(|claim| self.best_split(claim)),
+            by_counts: (search.claims.by_counts.as_ref()).map(|claim| self.best_split(claim)),
             modules: self.layering.module_calls(self.model),
-            stages: stages.collect(),
+            stages: PlacedStage::of_split(&shown.stages)
+                .iter()
+                .zip(kinds)
+                .enumerate()
+                .map(|(number, (placed, kinds))| self.stage(search, named, number, placed, kinds))
+                .collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: shown
                 .too_large
@@ -157,10 +154,6 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(number, sides)| {
                 let boundary = sides[0].end;
-                let crosses = |layers: &[u32]| {
-                    let before = layers.iter().filter(|&&layer| (layer as usize) < boundary);
-                    (1..layers.len()).contains(&before.count())
-                };
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
@@ -169,7 +162,11 @@ impl Inputs<'_> {
                         .cut_bytes(search.shown.profiles[number], boundary),
                     duplicated: shared
                         .iter()
-                        .filter(|(layers, _)| crosses(layers))
+                        .filter(|(layers, _)| {
+                            let before =
+                                layers.iter().filter(|&&layer| (layer as usize) < boundary);
+                            (1..layers.len()).contains(&before.count())
+                        })
                         .map(|&(_, bytes)| bytes)
                         .sum(),
                     moves: self.moves(search, number, sides),
@@ -188,7 +185,7 @@ impl Inputs<'_> {
         }
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);
-        let moved = |new: usize, to_stage: usize| {
+        let moved = |(new, to_stage): (usize, usize)| {
             let compiled = |positions, side| CompiledStage {
                 positions,
                 profile: shown.profiles[number + side],
@@ -208,7 +205,7 @@ impl Inputs<'_> {
         [(at - 1, number + 1), (at + 1, number)]
             .into_iter()
             .filter(|&(new, _)| start < new && new < end)
-            .filter_map(|(new, to_stage)| moved(new, to_stage))
+            .filter_map(moved)
             .collect()
     }
 }

@@ -28,35 +28,32 @@ impl TileMap {
         variables: Option<TileVariables>,
     ) -> Option<Self> {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
-        let mut used: Vec<_> = (categories.iter())
-            .map(|category| (category.bytes.total(), category))
-            .filter(|&(total, _)| total > 0)
-            .collect();
-        used.sort_by_key(|&(total, _)| Reverse(total));
-        let is_overlapped = |category: &RecordedCategory| category.overlapped.end() > 0;
-        let by_tile = |bytes: &TileBytes| all.clone().map(|tile| bytes.get(tile).into()).collect();
+        let mut used = Vec::from_iter(categories.iter().filter(|own| own.bytes.total() > 0));
+        used.sort_by_key(|category| Reverse(category.bytes.total()));
+        let by_tile = |bytes: &TileBytes| match bytes.end() {
+            0 => Vec::new(),
+            _ => all.clone().map(|tile| bytes.get(tile).into()).collect(),
+        };
         let mut room = MAX_NUMBERS;
-        let kept: Vec<TileCategory> = used
-            .iter()
-            .take_while(|(_, category)| {
-                let left =
-                    room.checked_sub(tiles.len() * (1 + usize::from(is_overlapped(category))));
-                room = left.unwrap_or(0);
-                left.is_some()
-            })
-            .map(|(_, category)| TileCategory {
+        let categories: Vec<_> = (used.iter())
+            .map(|category| TileCategory {
                 name: category.name.clone(),
                 bytes: by_tile(&category.bytes),
-                overlapped: if is_overlapped(category) {
-                    by_tile(&category.overlapped)
-                } else {
-                    Vec::new()
-                },
+                overlapped: by_tile(&category.overlapped),
             })
+            .take_while(
+                |TileCategory {
+                     bytes, overlapped, ..
+                 }| {
+                    let left = room.checked_sub(bytes.len() + overlapped.len());
+                    room = left.unwrap_or(0);
+                    left.is_some()
+                },
+            )
             .collect();
         Some(Self {
-            left_out: (used.len() - kept.len()) as u32,
-            categories: kept,
+            left_out: (used.len() - categories.len()) as u32,
+            categories,
             variables,
         })
     }

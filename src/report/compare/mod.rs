@@ -28,9 +28,18 @@ pub struct Comparison<'a> {
     pub warnings: Vec<Warning>,
 }
 
-/// The memory of one layer in the two compared reports, the earlier one first; `None` for a report
-/// that lacks the layer.
-type ComparedLayer<'a> = [Option<&'a LayerMemory>; 2];
+/// The memory of one layer in the two compared reports. A pair of numbers has the one of the earlier
+/// report first, and `None` for a report that lacks the layer.
+#[derive(Debug)]
+struct ComparedLayer<'a> {
+    /// The name of the layer as the later report shows it, or as the earlier report does if the
+    /// later one lacks the layer.
+    name: &'a str,
+    /// Bytes on the fullest tile of the layer.
+    on_tile: [Option<u64>; 2],
+    /// Bytes of the layer, summed over all tiles.
+    total: [Option<u64>; 2],
+}
 
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are compared by name, and stages by
@@ -46,8 +55,7 @@ impl<'a> Comparison<'a> {
     /// Returns whether the split fits in the earlier and in the later report; `None` for a report
     /// without a split.
     fn fits(&self) -> [Option<bool>; 2] {
-        self.reports
-            .map(|report| report.split.as_ref().map(|split| split.fits))
+        self.reports.map(|report| Some(report.split.as_ref()?.fits))
     }
 
     /// Returns whether the split of the later report no longer fits. An earlier report without a
@@ -63,23 +71,26 @@ impl<'a> Comparison<'a> {
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers
             .iter()
-            .filter_map(|layer| Some((self.name(layer)?, growth(layer)?)))
+            .filter_map(|layer| Some((layer.name, layer.growth()?)))
             .filter(|(_, growth)| growth.iter().any(|&bytes| bytes > 0))
-    }
-
-    /// Returns the name of a layer as the later report shows it, or as the earlier report does if
-    /// the later one lacks the layer.
-    fn name(&self, layer: &ComparedLayer<'a>) -> Option<&'a str> {
-        let name = |side: usize| Some(self.reports[side].pseudo_layers.name_of(&layer[side]?.name));
-        name(1).or_else(|| name(0))
     }
 }
 
-/// Returns by how many bytes a layer grew from the earlier to the later report (below 0 if it
-/// shrank): on its fullest tile, and over all tiles. Returns `None` for a new or removed layer.
-fn growth(layer: &ComparedLayer<'_>) -> Option<[i128; 2]> {
-    let on_tile = more(layer.map(|memory| Some(memory?.fullest_tile_bytes)))?;
-    Some([on_tile, more(layer.map(|memory| Some(memory?.total)))?])
+impl ComparedLayer<'_> {
+    /// Returns by how many bytes a layer grew from the earlier to the later report (below 0 if it
+    /// shrank): on its fullest tile, and over all tiles. Returns `None` for a new or removed layer.
+    fn growth(&self) -> Option<[i128; 2]> {
+        Some([more(self.on_tile)?, more(self.total)?])
+    }
+
+    fn kind(&self) -> &'static str {
+        match (self.total[0], self.growth()) {
+            (None, _) => "new",
+            (_, None) => "gone",
+            (_, Some(growth)) if growth > [0; 2] => "grew",
+            _ => "shrank",
+        }
+    }
 }
 
 /// Returns how many bytes more the later report has than the earlier one; `None` if either number
@@ -89,25 +100,31 @@ fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
 }
 
 fn layers<'a>(earlier: &'a Report, later: &'a Report) -> Vec<ComparedLayer<'a>> {
-    let mut left: Vec<&LayerMemory> = earlier.layers.iter().collect();
-    let mut layers: Vec<ComparedLayer<'a>> = later
-        .layers
-        .iter()
-        .map(|now| {
-            let name = later.pseudo_layers.name_of(&now.name);
-            let is_same =
-                |before: &&LayerMemory| earlier.pseudo_layers.name_of(&before.name) == name;
-            let place = left.iter().position(is_same);
-            [place.map(|place| left.remove(place)), Some(now)]
+    let compared = |name, memory: [Option<&LayerMemory>; 2]| ComparedLayer {
+        name,
+        on_tile: memory.map(|memory| Some(memory?.fullest_tile_bytes)),
+        total: memory.map(|memory| Some(memory?.total)),
+    };
+    let named = |report: &'a Report| {
+        let name = |layer: &'a LayerMemory| (report.pseudo_layers.name_of(&layer.name), layer);
+        report.layers.iter().map(name)
+    };
+    let mut left = Vec::from_iter(named(earlier));
+    let mut layers: Vec<_> = named(later)
+        .map(|(name, now)| {
+            let place = left.iter().position(|&(before, _)| before == name);
+            compared(name, [place.map(|place| left.remove(place).1), Some(now)])
         })
         .collect();
-    layers.extend(left.into_iter().map(|before| [Some(before), None]));
+    layers.extend(
+        left.into_iter()
+            .map(|(name, before)| compared(name, [Some(before), None])),
+    );
     layers
 }
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
     let facts = |report: &Report| {
-        let tiles = report.provenance.target.tiles.to_string();
         let around = match report.pseudo_layers {
             PseudoLayers::NoneFirst => "None before them",
             PseudoLayers::InAndOut => "In before them and Out after them",
@@ -117,12 +134,13 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
             ("the memory model", report.provenance.memory_model.clone()),
             ("what is before and after the layers", around.to_string()),
             ("the limit of a tile", report.memory.limit.to_string()),
-            ("the number of tiles", tiles),
+            (
+                "the number of tiles",
+                report.provenance.target.tiles.to_string(),
+            ),
         ]
     };
     let warning = |text| Warning::new(format!("compared with another report: {text}"));
-    let no_split = (earlier.split.is_none())
-        .then(|| warning("it has no split; write it again with --solve".to_string()));
     facts(earlier)
         .into_iter()
         .zip(facts(later))
@@ -133,7 +151,10 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
                  only the model"
             ))
         })
-        .chain(no_split)
+        .chain(
+            (earlier.split.is_none())
+                .then(|| warning("it has no split; write it again with --solve".to_string())),
+        )
         .collect()
 }
 
@@ -165,14 +186,16 @@ impl Comparison<'_> {
     /// and peak. Rows about the time of a step are left out if neither report has the time.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
-            self.reports.map(|report| {
-                report
-                    .split
-                    .as_ref()
-                    .map_or(Cell::Empty, |split| cell(report, split))
-            })
+            let of_split = |report: &Report| Some(cell(report, report.split.as_ref()?));
+            self.reports
+                .map(|report| of_split(report).unwrap_or(Cell::Empty))
         };
-        let of_step = [
+        let rows = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
             (
                 "Micro-batches of a step",
                 both(|report, _| report.step.as_ref().map(|step| step.micro_batches).into()),
@@ -182,17 +205,10 @@ impl Comparison<'_> {
                 both(|report, _| report.step.as_ref().map(|step| step.cycles).into()),
             ),
         ];
-        let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
-        let rows = [
-            ("Fits", both(|_, split| split.fits.into())),
-            ("Limit", both(|_, split| split.limit.into())),
-            ("IPUs", both(|_, split| split.max_stages.into())),
-            ("Stages", both(|_, split| split.stages.len().into())),
-            ("Peak memory", both(|_, split| split.peak().into())),
-        ]
-        .into_iter()
-        .chain(of_step.into_iter().filter(is_known));
-        table!("compare-verdict", rows, |(name, [before, now])| {
+        let known = rows.into_iter().filter(|(name, cells)| {
+            !name.ends_with("of a step") || *cells != [Cell::Empty, Cell::Empty]
+        });
+        table!("compare-verdict", known, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
             "Now" Text (now),
@@ -200,13 +216,13 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        let count = self.reports.map(|report| report.stages().len());
-        table!("compare-stages", 0..count[0].max(count[1]), |number|
-            let stage = self.reports.map(|report| Some((report, report.stages().get(number)?)));
-            let layers = stage.map(|own| {
-                own.map(|(report, stage)| report.pseudo_layers.names_of(&stage.layers).join(" "))
+        let [before, now] = self.reports.map(|report| report.stages().len());
+        table!("compare-stages", 0..before.max(now), |number|
+            let layers = self.reports.map(|report| {
+                let stage = report.stages().get(number)?;
+                Some(report.pseudo_layers.names_of(&stage.layers).join(" "))
             });
-            let tile = stage.map(|own| Some(own?.1.fullest_tile.bytes));
+            let tile = self.reports.map(|report| Some(report.stages().get(number)?.fullest_tile.bytes));
         {
             "Stage" Count (number),
             "Layers before" Layers (&layers[0]),
@@ -218,22 +234,16 @@ impl Comparison<'_> {
     }
 
     fn layer_table(&self) -> Table {
-        let changed = self
-            .layers
-            .iter()
-            .filter(|layer| growth(layer) != Some([0; 2]));
-        table!("compare-layers", changed, |layer|
-            let tile = layer.map(|memory| Some(memory?.fullest_tile_bytes));
-            let total = layer.map(|memory| Some(memory?.total));
-        {
-            "Layer" Text (self.name(layer)),
-            "Change" Text (kind(layer)),
-            "Peak memory before" Bytes (tile[0]),
-            "Peak memory now" Bytes (tile[1]),
-            "Difference" Change (more(tile)),
-            "Total before" Bytes (total[0]),
-            "Total now" Bytes (total[1]),
-            "Difference of totals" Change (more(total)),
+        let changed = (self.layers.iter()).filter(|layer| layer.growth() != Some([0; 2]));
+        table!("compare-layers", changed, |layer| {
+            "Layer" Text (layer.name),
+            "Change" Text (layer.kind()),
+            "Peak memory before" Bytes (layer.on_tile[0]),
+            "Peak memory now" Bytes (layer.on_tile[1]),
+            "Difference" Change (more(layer.on_tile)),
+            "Total before" Bytes (layer.total[0]),
+            "Total now" Bytes (layer.total[1]),
+            "Difference of totals" Change (more(layer.total)),
         })
     }
 
@@ -268,7 +278,6 @@ impl Comparison<'_> {
     }
 
     fn growth(&self, look: &TextStyle) -> String {
-        let count = self.grown().count();
         let most = self.grown().max_by_key(|&(_, growth)| growth);
         let Some((layer, [on_tile, total])) = most else {
             return "no layer grew".to_string();
@@ -278,19 +287,11 @@ impl Comparison<'_> {
             _ => (total, "over all tiles"),
         };
         format!(
-            "layers that grew: {count}, most of all {} by {} {tiles}",
+            "layers that grew: {}, most of all {} by {} {tiles}",
+            self.grown().count(),
             printable(layer),
             look.units.amount(u64::try_from(bytes).unwrap_or(0))
         )
-    }
-}
-
-fn kind(layer: &ComparedLayer<'_>) -> &'static str {
-    match (layer[0], growth(layer)) {
-        (None, _) => "new",
-        (_, None) => "gone",
-        (_, Some(growth)) if growth > [0; 2] => "grew",
-        _ => "shrank",
     }
 }
 

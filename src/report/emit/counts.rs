@@ -7,9 +7,8 @@ use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
     escape::{is_digits, printable},
     model::PseudoLayers,
-    report::join,
+    wording::join,
 };
-use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Groups consecutive layers into blocks, such as the blocks of a transformer, and returns each
@@ -64,19 +63,15 @@ impl<'a> FormSource<'a> {
     /// Returns whether all stages of the split begin at the beginning of a block. If not, numbers
     /// of blocks cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
-        !self
-            .blocks()
-            .iter()
-            .flat_map(|block| &block[1..])
-            .any(|&(position, _)| self.split.begins_at(position))
+        let blocks = self.blocks();
+        let mut inner = blocks.iter().flat_map(|block| &block[1..]);
+        !inner.any(|&(position, _)| self.split.begins_at(position))
     }
 
     /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        self.split
-            .modules
-            .iter()
-            .any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
+        let mut modules = self.split.modules.iter().flat_map(|own| &own.begin);
+        modules.any(|module| has_part(module, "vit"))
     }
 }
 
@@ -101,10 +96,9 @@ impl Draft<'_> {
                 ));
             }
         }
-        let in_blocks: FxHashSet<(u32, &str)> = blocks.iter().flatten().copied().collect();
-        let is_outside = |layer: &(u32, &str)| !in_blocks.contains(layer);
-        let others = source.layers().filter(is_outside);
-        let others = join(others.map(|(_, name)| name), " ");
+        let is_outside = |layer: &(u32, &str)| !blocks.iter().any(|block| block.contains(layer));
+        let others = source.layers().filter(is_outside).map(|(_, name)| name);
+        let others = join(others, " ");
         if !others.is_empty() {
             self.notes.add(format!(
                 "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
@@ -157,11 +151,7 @@ impl Draft<'_> {
     /// Adds notes for text generation, which compiles the encoder and the decoder separately, so
     /// that no stage may have layers of both. A model without both gets no notes.
     pub fn generation(&mut self) {
-        let of = |part| {
-            self.source
-                .layers()
-                .filter(move |(_, name)| has_part(name, part))
-        };
+        let of = |part| (self.source.layers()).filter(move |(_, name)| has_part(name, part));
         let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
         else {
             return;

@@ -4,8 +4,8 @@
 use super::FormSource;
 use crate::{
     escape::printable,
-    report::{Split, join, sentences, with_commas},
-    wording::grouped,
+    report::{Split, sentences},
+    wording::{grouped, join},
 };
 use serde::Serialize;
 
@@ -124,11 +124,8 @@ impl<'a> Lines<'a> {
     /// share one line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
-        let most_stages = self.source.most_stages;
-        let (first, last) = most_stages.map_or((stages, stages), |most| (1, most));
-        let lines: Vec<_> = (first..=last)
-            .map(|stages| (stages, text(stages)))
-            .collect();
+        let (first, last) = (self.source.most_stages).map_or((stages, stages), |most| (1, most));
+        let lines = Vec::from_iter((first..=last).map(|stages| (stages, text(stages))));
         for run in lines.chunk_by(|(_, line), (_, next)| line == next) {
             if let ([(from, Some(line)), ..], [.., (to, _)]) = (run, run) {
                 self.all.push(Line {
@@ -149,11 +146,8 @@ impl<'a> Lines<'a> {
             })
             .collect();
         text[0].insert_str(0, self.mark.unwrap_or_default());
-        let has_list = text
-            .iter()
-            .skip(1)
-            .step_by(2)
-            .any(|slot| ["counts", "numbers", "lists"].contains(&slot.as_str()));
+        let mut slots = text.iter().skip(1).step_by(2);
+        let has_list = slots.any(|slot| ["counts", "numbers", "lists"].contains(&&**slot));
         Line {
             text,
             note: self.mark == Some(""),
@@ -188,15 +182,15 @@ impl Line {
         Some(match slot {
             "stage" => {
                 let position = self.position?;
-                split
+                (split
                     .stages
-                    .partition_point(|stage| stage.positions.end <= position)
-                    .to_string()
+                    .partition_point(|stage| stage.positions.end <= position))
+                .to_string()
             }
             "stages" => stages.to_string(),
             "last-stage" => stages.saturating_sub(1).to_string(),
             "fullest" => grouped(split.peak()),
-            "counts" => with_commas(counts()),
+            "counts" => join(counts(), ", "),
             "numbers" => join(counts(), " "),
             "lists" => {
                 let mut lists = self.lists(split);
@@ -207,7 +201,10 @@ impl Line {
                     _ if rest.len() > 0 => lists.push(rest.collect()),
                     _ => {}
                 }
-                with_commas(lists.iter().map(|items| format!("[{}]", items.join(", "))))
+                join(
+                    lists.iter().map(|items| format!("[{}]", items.join(", "))),
+                    ", ",
+                )
             }
             "free" => match (split.max_stages as usize).saturating_sub(stages) {
                 0 => return None,

@@ -73,32 +73,32 @@ impl EmitForm {
     pub fn of_report(report: &Report) -> Option<Self> {
         let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {
-            Framework::Poptorch => EmitForm::Poptorch,
-            Framework::Popart => EmitForm::Popart,
-            Framework::Tensorflow if source.has_keras_names() => EmitForm::Keras,
-            Framework::Tensorflow if source.begins_with_blocks() => EmitForm::TfStages,
-            Framework::Tensorflow => EmitForm::PipelineSplits,
+            Framework::Poptorch => Self::Poptorch,
+            Framework::Popart => Self::Popart,
+            Framework::Tensorflow if source.has_keras_names() => Self::Keras,
+            Framework::Tensorflow if source.begins_with_blocks() => Self::TfStages,
+            Framework::Tensorflow => Self::PipelineSplits,
             Framework::Popxl | Framework::Poplar => return None,
         })
     }
 
     fn template(self) -> &'static str {
         match self {
-            EmitForm::Examples => include_str!("forms/examples.txt"),
-            EmitForm::Optimum => include_str!("forms/optimum.txt"),
-            EmitForm::Poptorch => include_str!("forms/poptorch.txt"),
-            EmitForm::Popart => include_str!("forms/popart.txt"),
-            EmitForm::Keras => include_str!("forms/keras.txt"),
-            EmitForm::TfStages => include_str!("forms/tf-stages.txt"),
-            EmitForm::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
-            EmitForm::Mmcv => include_str!("forms/mmcv.txt"),
+            Self::Examples => include_str!("forms/examples.txt"),
+            Self::Optimum => include_str!("forms/optimum.txt"),
+            Self::Poptorch => include_str!("forms/poptorch.txt"),
+            Self::Popart => include_str!("forms/popart.txt"),
+            Self::Keras => include_str!("forms/keras.txt"),
+            Self::TfStages => include_str!("forms/tf-stages.txt"),
+            Self::PipelineSplits => include_str!("forms/pipeline-splits.txt"),
+            Self::Mmcv => include_str!("forms/mmcv.txt"),
         }
     }
 
     /// Returns whether this form of configuration has only the number of blocks (of a transformer,
     /// for example) on each IPU, so that the model's code places the layers outside blocks.
     pub fn has_counts(self) -> bool {
-        matches!(self, EmitForm::Examples | EmitForm::Optimum)
+        matches!(self, Self::Examples | Self::Optimum)
     }
 }
 
@@ -137,8 +137,7 @@ pub fn emit(
         most_stages,
         ..source
     };
-    let by_counts = source.split.by_counts.as_ref();
-    source.other = by_counts.filter(|_| form.has_counts());
+    source.other = (source.split.by_counts.as_ref()).filter(|_| form.has_counts());
     let lines = written(form, source);
     let text = |is_apart: bool| {
         lines

@@ -11,8 +11,8 @@ use super::{Draft, EmitForm, FormSource};
 use crate::{
     memory::{Recompute, Schedule},
     model::PseudoLayers,
-    report::{NO_VERDICT, sentences, with_commas},
-    wording::{capital, grouped},
+    report::{NO_VERDICT, sentences},
+    wording::{capital, grouped, join},
 };
 
 /// The template of the notes for the user that every form of `--emit` begins with, such as the
@@ -96,7 +96,6 @@ impl FormSource<'_> {
         Some(match name {
             "several" => stages > 1,
             "power-of-two" => stages.is_power_of_two(),
-            "pipelined" => stages > 1 && !self.is_sequential(),
             "out-returns" => self.out_returns(stages),
             "none-first" => order == PseudoLayers::NoneFirst,
             "in-and-out" => order == PseudoLayers::InAndOut,
@@ -150,13 +149,12 @@ impl FormSource<'_> {
                 .least_accumulation(forward_stages)
                 .to_string(),
             "steps" => self.accumulation(stages)?.to_string(),
-            "ipus" => with_commas((0..stages).chain(self.out_returns(stages).then_some(0))),
+            "ipus" => join(
+                (0..stages).chain(self.out_returns(stages).then_some(0)),
+                ", ",
+            ),
             "replicas" => self.replicas().to_string(),
             "schedule" => self.training()?.schedule.to_string(),
-            "strategy" if self.is_sequential() => "ShardedExecution".to_string(),
-            "strategy" => "PipelinedExecution".to_string(),
-            "auto-stage" if self.out_returns(stages) => "AutoIncrement".to_string(),
-            "auto-stage" => "SameAsIpu".to_string(),
             "no-verdict" => NO_VERDICT.to_string(),
             "limit" => grouped(self.split.limit),
             "pipeline" => {
@@ -170,22 +168,24 @@ impl FormSource<'_> {
             "proportion" => "the profile's value on each IPU, since the bytes of a stage are of \
                              operations that were compiled with it"
                 .to_string(),
-            "amps" => with_commas(self.amps(stages)),
-            "amps-by-name" => with_commas(
+            "amps" => join(self.amps(stages), ", "),
+            "amps-by-name" => join(
                 (0..)
                     .zip(self.amps(stages))
                     .map(|(ipu, amp)| format!("\"IPU{ipu}\": {amp}")),
+                ", ",
             ),
             "amps-of-stages" => {
                 let amps = self.amps(stages);
                 let of_out = amps.first().filter(|_| self.out_returns(stages));
-                with_commas(amps.iter().chain(of_out))
+                join(amps.iter().chain(of_out), ", ")
             }
-            "amps-in-per-cent" => with_commas(
+            "amps-in-per-cent" => join(
                 self.amps(stages)
                     .into_iter()
                     .flat_map(|amp| [amp, amp])
                     .map(|amp| (amp * 1e4).round() / 1e2),
+                ", ",
             ),
             // In a template of `--emit`, `$` with the name of a condition becomes `true` or
             // `false`. Any other name, such as `stage`, is a value that depends on the cuts. It

@@ -43,28 +43,28 @@ impl Report {
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let profile = inputs.profile;
         let limit = inputs.limits.iter().copied().max().unwrap_or(0);
-        let (tiles, categories) = (&profile.tiles, &profile.categories);
-        let memory = RecordedMemory::new(limit, tiles, categories, inputs.detail, None);
+        let CompiledProfile {
+            tiles, categories, ..
+        } = profile;
         let variables = profile.variables.as_ref();
         let ipus: Vec<_> = (0..profile.ipus.count).map(|ipu| inputs.ipu(ipu)).collect();
-        let fit = Fit {
-            fits: ipus.iter().all(|ipu| ipu.fits),
-            limit,
-            tiles_per_ipu: profile.ipus.tiles_per_ipu,
-            replicas: profile.ipus.replicas,
-            listed_replicas: profile.ipus.listed_replicas,
-            variables: variables.map(|sums| sums.count),
-            has_names: variables.is_some_and(|sums| sums.has_names),
-            steps: profile.live.as_ref().map(|live| live.steps),
-            ipus,
-            limits: Some(inputs.limits).filter(|limits| limits.len() > 1),
-            comparison: None,
-        };
         Self {
             version: VERSION,
             provenance: inputs.provenance,
-            memory,
-            fit: Some(fit),
+            memory: RecordedMemory::new(limit, tiles, categories, inputs.detail, None),
+            fit: Some(Fit {
+                fits: ipus.iter().all(|ipu| ipu.fits),
+                limit,
+                tiles_per_ipu: profile.ipus.tiles_per_ipu,
+                replicas: profile.ipus.replicas,
+                listed_replicas: profile.ipus.listed_replicas,
+                variables: variables.map(|sums| sums.count),
+                has_names: variables.is_some_and(|sums| sums.has_names),
+                steps: profile.live.as_ref().map(|live| live.steps),
+                ipus,
+                limits: Some(inputs.limits).filter(|limits| limits.len() > 1),
+                comparison: None,
+            }),
             warnings: inputs.warnings,
             contradictions: inputs.contradictions,
             ..Self::default()
@@ -77,32 +77,20 @@ impl FitInputs<'_> {
     fn ipu(&self, ipu: u32) -> IpuFit {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
-        let limit = self.limits.get(place).or(self.limits.first());
-        let limit = limit.copied().unwrap_or(0);
+        let limit = *(self.limits.get(place).or(self.limits.first())).unwrap_or(&0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let overflow_counts = limit <= profile.target.bytes_per_tile;
-        let is_over = |&tile: &usize| {
+        let over = range.clone().filter(|&tile| {
             profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
-        };
-        let tiles_over = range.clone().filter(is_over).count() as u32;
-        let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
-        let named = sums.map(|sums| {
-            let [stashed, restored, accumulators, received] = sums.named[place];
-            NamedBytes {
-                stashed,
-                restored,
-                accumulators,
-                received,
-            }
         });
+        let tiles_over = over.count() as u32;
+        let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
-        let tile = Some(fullest_tile.tile);
         IpuFit {
             ipu,
             fits: tiles_over == 0,
             layers: self.layers.map(|layers| {
-                layers.ipus[ipu as usize]
-                    .iter()
+                (layers.ipus[place].iter())
                     .map(|&layer| Some(layers.names[layer].clone()))
                     .collect()
             }),
@@ -110,13 +98,19 @@ impl FitInputs<'_> {
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
-            categories: profile
-                .categories
-                .iter()
-                .map(|category| CategoryBytes::new(category, range.clone(), tile))
+            categories: (profile.categories.iter())
+                .map(|own| CategoryBytes::new(own, range.clone(), Some(fullest_tile.tile)))
                 .collect(),
             fullest_tile,
-            named,
+            named: sums.map(|sums| {
+                let [stashed, restored, accumulators, received] = sums.named[place];
+                NamedBytes {
+                    stashed,
+                    restored,
+                    accumulators,
+                    received,
+                }
+            }),
             curve: self.curve(ipu),
             cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
@@ -126,10 +120,8 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
         let recorded = &profile.tiles[tile as usize];
-        let live = profile
-            .variables
-            .as_ref()
-            .map(|sums| (sums, &sums.tiles[ipu as usize]));
+        let sums = profile.variables.as_ref();
+        let live = sums.map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
             tile,
             tile_of_ipu: tile % profile.ipus.tiles_per_ipu,
@@ -179,18 +171,13 @@ impl FitInputs<'_> {
         if points.first().is_some_and(|&(step, _)| step > 0) {
             points.insert(0, (0, 0));
         }
+        let tiles = profile.tiles[profile.ipus.tiles(ipu)].iter();
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
-            always_live: profile.tiles[profile.ipus.tiles(ipu)]
-                .iter()
-                .map(|tile| tile.always_live)
-                .sum(),
+            always_live: tiles.map(|tile| tile.always_live).sum(),
             points,
         };
-        Some(Curve::new(
-            &curve,
-            MAX_POINTS / profile.ipus.count.max(1) as usize,
-        ))
+        Some(Curve::new(&curve, MAX_POINTS / profile.ipus.count as usize))
     }
 }

@@ -123,8 +123,7 @@ impl StageComparison {
 }
 
 fn named_layers(ipu: &IpuFit) -> BTreeSet<&str> {
-    let layers = ipu.layers.iter().flatten().flatten();
-    layers.map(String::as_str).collect()
+    (ipu.layers.iter().flatten().flatten().map(String::as_str)).collect()
 }
 
 /// Matches predicted stages with recorded IPUs. A stage first gets the free IPU that runs most of
@@ -142,10 +141,7 @@ fn matched<'a>(
             // IPU `left[place]`. `left` has the IPUs that are not matched with a stage yet.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
-                stage
-                    .named_layers()
-                    .filter(|layer| layers.contains(layer))
-                    .count()
+                (stage.named_layers().filter(|layer| layers.contains(layer))).count()
             };
             (0..left.len())
                 .rev()
@@ -176,13 +172,11 @@ fn cut_elsewhere(
     pairs: &[(&Stage, &IpuFit)],
     matched_by: MatchedBy,
 ) -> Option<CutElsewhere> {
-    let differs = |(stage, ipu): &&(&Stage, &IpuFit)| {
-        let predicted: BTreeSet<&str> = stage.named_layers().collect();
-        matched_by == MatchedBy::Layers && predicted != named_layers(ipu)
-    };
-    let stages: Vec<u32> = pairs
-        .iter()
-        .filter(differs)
+    let stages: Vec<u32> = (pairs.iter())
+        .filter(|(stage, ipu)| {
+            matched_by == MatchedBy::Layers
+                && BTreeSet::from_iter(stage.named_layers()) != named_layers(ipu)
+        })
         .map(|(stage, _)| stage.stage)
         .collect();
     let has_other_count = ipus.len() != split.stages.len();

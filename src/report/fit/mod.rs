@@ -23,6 +23,7 @@ use crate::{
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::mem;
 
 /// Whether a compilation that Poplar recorded fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -307,7 +308,7 @@ impl TileParts {
 
     /// Returns the bytes of the tile, that is, the sum over all kinds of contents.
     pub fn total(&self) -> u64 {
-        sum(&self.named().map(|(_, bytes)| bytes))
+        sum(self.named().map(|(_, bytes)| bytes))
     }
 
     /// Adds the bytes of a lowered variable to its kind of contents, which follows from `category`,
@@ -335,15 +336,20 @@ impl TileParts {
         let parts = &tile.parts;
         let code = tile.overhead_code.unwrap_or_default();
         let overhead = parts.overhead.saturating_sub(code.total());
-        let of_pipeline = sum(&[parts.waiting, parts.passing, parts.state]);
         Self {
-            variables: sum(&[parts.variables, of_pipeline, overhead]),
+            variables: sum([
+                parts.variables,
+                parts.waiting,
+                parts.passing,
+                parts.state,
+                overhead,
+            ]),
             stash: parts.stash,
             accumulators: parts.accumulators,
-            vertex_code: sum(&[parts.vertex_code, code.vertex_code]),
-            vertex_state: sum(&[parts.vertex_state, code.vertex_state]),
-            exchange_code: sum(&[parts.exchange_code, code.exchange_code]),
-            control_code: sum(&[parts.control_code, code.control_code]),
+            vertex_code: sum([parts.vertex_code, code.vertex_code]),
+            vertex_state: sum([parts.vertex_state, code.vertex_state]),
+            exchange_code: sum([parts.exchange_code, code.exchange_code]),
+            control_code: sum([parts.control_code, code.control_code]),
             gaps: parts.gaps,
             ..code
         }
@@ -353,13 +359,11 @@ impl TileParts {
     /// accumulators unless `has_accumulators`. The result is comparable with the bytes of a tile
     /// that do not distinguish these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        for (is_told_apart, bytes) in [
-            (has_stash, &mut self.stash),
-            (has_accumulators, &mut self.accumulators),
-        ] {
-            if !is_told_apart {
-                self.variables = sum(&[self.variables, std::mem::take(bytes)]);
-            }
+        if !has_stash {
+            self.variables = sum([self.variables, mem::take(&mut self.stash)]);
+        }
+        if !has_accumulators {
+            self.variables = sum([self.variables, mem::take(&mut self.accumulators)]);
         }
         self
     }

@@ -26,8 +26,8 @@ pub fn verdict(fit: &Fit) -> String {
 pub fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
-        let free = |ipu: &&IpuFit| ipu.fullest_tile.free;
-        lines.extend(fit.ipus.iter().min_by_key(free).map(nearest));
+        let nearest_ipu = fit.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free);
+        lines.extend(nearest_ipu.map(nearest));
     }
     if fit.replicas > 1 {
         lines.push(format!(

@@ -10,8 +10,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Format, Report, join, sentences, terminal, terminal::TextStyle};
-use crate::{escape::json_in_script, wording::capital};
+use super::{Format, Report, sentences, terminal, terminal::TextStyle};
+use crate::{
+    escape::json_in_script,
+    wording::{capital, join},
+};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
@@ -94,7 +97,9 @@ const SMALL: usize = 100_000;
 
 /// Each function removes from a report one part that only drawings need. The functions are applied
 /// in this order until the report is small enough for an HTML page.
-const LEFT_OUT: [fn(&mut Report); 8] = [
+const LEFT_OUT: [fn(&mut Report); 9] = [
+    // Drop nothing: the best compression may be enough.
+    |_| (),
     // Drop from the report the live bytes by layer and step, except on the fullest tile of the
     // model.
     |report| {
@@ -148,10 +153,6 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
 /// in the order of [`LEFT_OUT`].
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
-    if text.len() <= most {
-        return text;
-    }
-    text = element(report, Compression::best());
     let mut less = report.clone();
     for leave_out in LEFT_OUT {
         if text.len() <= most {

@@ -3,12 +3,10 @@
 
 use super::other_pipelines;
 use crate::{
-    model::WeightTie,
+    model::{LayerNames, WeightTie},
     report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name},
-    report::{
-        Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
-    },
-    wording::{counted, displayed, listed, share},
+    report::{Cut, Move, PeakVariables, Phrase, Report, SharedVariables, Stage},
+    wording::{counted, displayed, join, listed, share},
 };
 
 /// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
@@ -52,8 +50,10 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
         format!("  there: {}", with_bytes(&full.parts.named())),
     ];
     if full.parts.variables > 0 {
-        let kinds = with_bytes(&full.variable_kinds.named());
-        lines.push(format!("  of the variables: {kinds}"));
+        lines.push(format!(
+            "  of the variables: {}",
+            with_bytes(&full.variable_kinds.named())
+        ));
     }
     lines.extend(of_copies(report, stage));
     lines.extend(of_update(stage));
@@ -71,11 +71,12 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
 /// Lists kinds of memory, such as vertex code, with their bytes as words of a sentence. `named` has
 /// the names and the bytes of all kinds; kinds without bytes are left out.
 fn with_bytes(named: &[(&str, u64)]) -> String {
-    with_commas(
+    join(
         named
             .iter()
             .filter(|(_, bytes)| *bytes > 0)
             .map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))),
+        ", ",
     )
 }
 
@@ -117,7 +118,7 @@ fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
         ))
     )];
     lines.extend(pipeline.stashed.iter().map(|tensor| {
-        let of = users(report, tensor).map_or(String::new(), |users| format!(" ({users})"));
+        let of = users(report, &tensor.layers).map_or(String::new(), |users| format!(" ({users})"));
         format!(
             "    stashed: {} {}{of}",
             Amount(tensor.bytes),
@@ -127,13 +128,13 @@ fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
     lines
 }
 
-/// Returns the names of the layers that use a variable as words of a sentence; `None` if no layer
-/// uses the variable.
-fn users(report: &Report, variable: &LiveVariable) -> Option<String> {
-    match variable.layers.as_slice() {
+/// Returns the names of layers, such as those that use a variable, as words of a sentence; `None`
+/// if there are none.
+fn users(report: &Report, names: &LayerNames) -> Option<String> {
+    match names.as_slice() {
         [] => None,
         [one] => Some(name(report.pseudo_layers.in_sentence(one)).to_string()),
-        _ => Some(format!("layers {}", layers(&variable.layers))),
+        _ => Some(format!("layers {}", layers(names))),
     }
 }
 
@@ -157,10 +158,11 @@ fn accumulation(report: &Report) -> Option<String> {
 fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
-        let categories = with_commas(
+        let categories = join(
             live.categories
                 .iter()
                 .map(|own| format!("{} {}", name(&own.name), Bytes(own.bytes))),
+            ", ",
         );
         lines.push(format!("  live then by category: {categories}"));
     }
@@ -169,13 +171,13 @@ fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
         let count = (sum.count > 1).then(|| counted(sum.count, "variable"));
         let facts = count.into_iter().chain([
             name(&variable.category).to_string(),
-            users(report, variable).unwrap_or("no layer".to_string()),
+            users(report, &variable.layers).unwrap_or("no layer".to_string()),
         ]);
         format!(
             "    {} {} ({})",
             Amount(variable.bytes),
             name(&variable.name),
-            with_commas(facts)
+            join(facts, ", ")
         )
     }));
     lines
@@ -205,12 +207,9 @@ fn of_move(report: &Report, layer_move: &Move, cut: &Cut) -> String {
             in_parentheses(layer_move.change[side])
         )
     });
-    let moved = match layer_move.layers.as_slice() {
-        [one] => name(report.pseudo_layers.in_sentence(one)),
-        _ => layers(&layer_move.layers),
-    };
     format!(
-        "  with {moved} in stage {}: {before}, {after}",
+        "  with {} in stage {}: {before}, {after}",
+        users(report, &layer_move.layers).unwrap_or_default(),
         layer_move.to_stage
     )
 }
@@ -253,11 +252,9 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
 /// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of the
 /// weight.
 fn tied_weight(report: &Report, tied: &WeightTie) -> String {
-    let names = report.pseudo_layers.names_of(&tied.layers).into_iter();
-    let names = Phrase::List(listed(names.map(displayed)));
+    let names = report.pseudo_layers.names_of(&tied.layers);
     let has_in = tied.layers.contains(&None);
-    let of = if has_in { "of" } else { "of layers" };
-    let stages = with_commas(&tied.stages);
+    let stages = join(&tied.stages, ", ");
     let place = match (tied.stages.as_slice(), tied.is_untied) {
         ([], false) => "on one IPU in every split".to_string(),
         ([], true) => "untied".to_string(),
@@ -267,6 +264,11 @@ fn tied_weight(report: &Report, tied: &WeightTie) -> String {
         }
         (_, false) => format!("on IPUs {stages}, which no framework runs"),
     };
-    let (weight, bytes) = (name(&tied.weight), Amount(tied.bytes));
-    format!("tied weight {weight} ({bytes}) {of} {names}: {place}")
+    format!(
+        "tied weight {} ({}) {} {}: {place}",
+        name(&tied.weight),
+        Amount(tied.bytes),
+        if has_in { "of" } else { "of layers" },
+        Phrase::List(listed(names.into_iter().map(displayed)))
+    )
 }

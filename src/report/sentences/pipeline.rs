@@ -6,7 +6,7 @@ use crate::{
     model::Framework,
     report::phrases::{Amount, Count, code, in_parentheses, name, stages},
     report::step::three_digits,
-    report::{BestSplit, PipelineFacts, Report, StepFacts, join},
+    report::{BestSplit, PipelineFacts, Report, StepFacts},
     wording::counted,
 };
 
@@ -17,18 +17,17 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
-    let no_state = (facts.state_bytes == Some(0)).then(|| {
-        format!(
-            "the profile has no optimizer state, so {} only makes updates and passes count \
-             separately",
-            facts.pipeline.state
-        )
-    });
     [
         Some(chosen(report, facts)),
         recorded(facts),
         by_default(facts),
-        no_state,
+        (facts.state_bytes == Some(0)).then(|| {
+            format!(
+                "the profile has no optimizer state, so {} only makes updates and passes count \
+                 separately",
+                facts.pipeline.state
+            )
+        }),
         deciding(report),
     ]
     .into_iter()
@@ -77,12 +76,13 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
         (false, true) => "the recomputation chosen automatically",
     };
     let step = report.step.as_ref();
-    let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
         // If the time of a step includes streaming, the search may have placed optimizer state off
         // the chip only because the step is then faster. So the sentence gives no reason.
-        StatePlace::OffChip if streaming == Some(true) => "",
+        StatePlace::OffChip if step.is_some_and(|step| step.streaming_is_counted == Some(true)) => {
+            ""
+        }
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {
             "; with optimizer state on the chip it does not fit"
@@ -139,21 +139,18 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 /// with gradient accumulation, without recomputation, and with all tensors on the chip.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let recording = &facts.recording;
-    let places = [
-        (recording.loads_state, "loaded from outside the IPUs"),
-        (recording.gathers_state, "gathered from replicas"),
-    ]
-    .into_iter()
-    .filter_map(|(is_so, place)| is_so.then_some(place));
-    let places = join(places, " and ");
-    let is_usual = recording.accumulates && !recording.recomputes;
-    if !facts.trains() || is_usual && places.is_empty() {
+    let state = match (recording.loads_state, recording.gathers_state) {
+        (false, false) => "",
+        (true, false) => ", and with tensors that are loaded from outside the IPUs",
+        (false, true) => ", and with tensors that are gathered from replicas",
+        (true, true) => {
+            ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
+        }
+    };
+    let is_usual = recording.accumulates && !recording.recomputes && state.is_empty();
+    if !facts.trains() || is_usual {
         return None;
     }
-    let state = match &*places {
-        "" => String::new(),
-        places => format!(", and with tensors that are {places}"),
-    };
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
     let recomputation = "the profile has only the activations that recomputation keeps";
@@ -175,33 +172,30 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
 /// the split needs without recomputation. Returns `None` if the user chose the recomputation, or if
 /// nothing is recomputed.
 fn by_default(facts: &PipelineFacts) -> Option<String> {
-    let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
     let head = match facts.recording.framework {
         _ if !is_ours => return None,
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",
     };
-    let option = code("--recompute none");
     Some(format!(
-        "{head}; without it this split needs {bytes} on its fullest tile ({option})"
+        "{head}; without it this split needs {} on its fullest tile ({})",
+        Amount(facts.without_recomputation?),
+        code("--recompute none")
     ))
 }
 
 /// Returns a sentence about the best split for each other choice of schedule, recomputation or
 /// place of optimizer state that was tried.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
-    facts
-        .alternatives
-        .iter()
-        .map(|other| {
-            if other.fits {
-                needing(other, "")
-            } else {
-                other_split(other)
-            }
-        })
-        .collect()
+    let sentence = |other: &BestSplit| {
+        if other.fits {
+            needing(other, "")
+        } else {
+            other_split(other)
+        }
+    };
+    facts.alternatives.iter().map(sentence).collect()
 }
 
 /// Returns the sentence that several replicas of a smaller pipeline are faster, with the bytes of
@@ -219,9 +213,11 @@ pub fn with_replicas(report: &Report) -> Option<String> {
         (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
-    let bytes = Amount(facts.gradient_bytes.unwrap_or(0));
     let exchange = if facts.is_training {
-        format!(", beside the time to exchange {bytes} of gradients in each step")
+        format!(
+            ", beside the time to exchange {} of gradients in each step",
+            Amount(facts.gradient_bytes.unwrap_or(0))
+        )
     } else {
         String::new()
     };
@@ -254,8 +250,9 @@ pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     };
     let step = alternative.step.as_ref().filter(|_| alternative.fits);
     let time = step.and_then(time_of).map(|time| format!(", and {time}"));
-    let streamed = step.filter(|step| step.streaming_is_counted == Some(false));
-    let streamed = streamed.filter(|_| time.is_some()).and_then(time_to_stream);
+    let streamed = step
+        .filter(|step| time.is_some() && step.streaming_is_counted == Some(false))
+        .and_then(time_to_stream);
     format!(
         "with {}{state}{verdict} the best split {} needs {} {} on its fullest tile{}{}",
         code(&*alternative.options),
@@ -276,9 +273,9 @@ pub fn time_of(step: &StepFacts) -> Option<String> {
 /// Returns the words for the time that a step takes to load and store optimizer state outside the
 /// IPUs, with the number of bytes. Returns `None` if all optimizer state is on the chip.
 fn time_to_stream(step: &StepFacts) -> Option<String> {
-    let bytes = Amount(step.streamed_bytes?);
     Some(format!(
-        "the time to load and store {bytes} outside the IPUs"
+        "the time to load and store {} outside the IPUs",
+        Amount(step.streamed_bytes?)
     ))
 }
 
@@ -317,8 +314,11 @@ fn time_of_step(step: &StepFacts) -> String {
         None if step.micro_batches > 1 => " (assumed; give your number with --micro-batches)",
         _ => "",
     };
-    let (batches, cycles) = (micro_batches(step), Count(step.cycles));
-    let mut line = format!("a step of {batches}{why} takes {cycles} cycles");
+    let mut line = format!(
+        "a step of {}{why} takes {} cycles",
+        micro_batches(step),
+        Count(step.cycles)
+    );
     if let Some(milliseconds) = step.milliseconds {
         line += &format!(", {} ms", three_digits(milliseconds));
     }
@@ -348,7 +348,6 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
         0 => String::new(),
         update => format!(", the update {}", share(update)),
     };
-    let slowest = Count(step.slowest_stage.into());
     let stages = if is_sequential {
         "one stage works at a time".to_string()
     } else {
@@ -359,7 +358,10 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
             share(step.ramp_cycles)
         )
     };
-    format!("stage {slowest} is the slowest; {stages}{copies}{update}")
+    format!(
+        "stage {} is the slowest; {stages}{copies}{update}",
+        Count(step.slowest_stage.into())
+    )
 }
 
 /// Returns the sentence that says how many bytes of optimizer state a step loads and stores outside

@@ -6,10 +6,10 @@ use crate::{
     model::Framework,
     report::phrases::{Amount, Bytes, at_step, code, layers, name, stages},
     report::step::three_digits,
-    report::{Phrase, Refusal, RelaxationFacts, Report, with_commas},
+    report::{Phrase, Refusal, RelaxationFacts, Report},
     search::{Advice, Change, OverLimit},
     solve::Cause,
-    wording::{counted, displayed},
+    wording::{counted, displayed, join},
 };
 
 /// Returns the sentence that says why no split of the model's layers fits in the pipeline.
@@ -44,7 +44,6 @@ pub fn why_none_fits(refusal: &Refusal) -> String {
 /// the limit, constraints that keep layers together, and cuts that constraints require.
 pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
-    let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal
         .kept_together
         .iter()
@@ -52,7 +51,10 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let before = &refusal.cuts_before;
     let cuts = (!before.is_empty())
         .then(|| format!("a cut is required before each of {}", layers(before)));
-    ranges.map(over_limit).chain(kept).chain(cuts).collect()
+    (refusal.ranges.iter().filter(|_| is_proof).map(over_limit))
+        .chain(kept)
+        .chain(cuts)
+        .collect()
 }
 
 fn over_limit(range: &OverLimit) -> String {
@@ -75,9 +77,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines.extend(on_more_ipus(refusal, report.framework()));
     // A tile cannot have more memory than the tiles of the target, so more is not proposed. The
     // verdict already says by how many bytes the model is over the limit.
-    let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
-        && memory <= target
+        && memory <= report.provenance.target.bytes_per_tile
     {
         lines.push(format!(
             "with {} on each tile it would fit on {} ({})",
@@ -106,16 +107,10 @@ const MANY: usize = 3;
 /// cut then carries. Returns `None` unless the report has a split that fits if such a weight is
 /// untied (no longer kept on one IPU).
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
-    let untied = |weight: &str| {
-        refusal
-            .relaxations
-            .iter()
-            .any(|own| own.weights.iter().any(|other| other == weight))
-    };
-    let tie = report
-        .tied_weights
-        .iter()
-        .find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
+    let untied = (refusal.relaxations.iter()).flat_map(|own| &own.weights);
+    let tie = (report.tied_weights.iter()).find(|tie| {
+        tie.layers.len() >= MANY && untied.clone().any(|weight| *weight == tie.weight)
+    })?;
     Some(format!(
         "the model can also read {} once in In and pass it on as an activation, {} over each cut",
         name(&tie.weight),
@@ -127,10 +122,11 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
 /// fits on none of the tried numbers of IPUs. Returns `None` if no other numbers were tried.
 fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
-        let tried = counted(refusal.ipus_tried?, "IPU");
-        return Some(format!("it does not fit on up to {tried} either"));
+        return Some(format!(
+            "it does not fit on up to {} either",
+            counted(refusal.ipus_tried?, "IPU")
+        ));
     };
-    let (needed, needing) = (counted(split.ipus, "IPU"), needing(split, ""));
     let powers = match framework {
         Some(Framework::Poptorch) if split.replicas > 1 => {
             " (PopTorch takes powers of 2 for each replica)"
@@ -138,7 +134,11 @@ fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<Strin
         Some(Framework::Poptorch) => " (PopTorch takes powers of 2)",
         _ => "",
     };
-    Some(format!("at least {needed} are needed{powers}; {needing}"))
+    Some(format!(
+        "at least {} are needed{powers}; {}",
+        counted(split.ipus, "IPU"),
+        needing(split, "")
+    ))
 }
 
 /// Returns the sentence that says which layers exceed the limit most, on which tile, and which
@@ -160,7 +160,7 @@ pub fn missing_memory(report: &Report) -> Option<String> {
     let largest = match (all.len() == 0, report.liveness.is_some()) {
         (true, true) => String::new(),
         (true, false) => " (run on the profile to see the names of the variables)".to_string(),
-        (false, _) => format!("; the largest variables are {}", with_commas(all)),
+        (false, _) => format!("; the largest variables are {}", join(all, ", ")),
     };
     Some(format!(
         "the most memory is missing in {}: {} of {} on tile {}{largest}",
@@ -201,7 +201,7 @@ pub fn advice(advice: &Advice) -> String {
 /// as `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
-        |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
+        |names: &[String]| Phrase::List(join(names.iter().map(|name| displayed(name)), ", "));
     let mut parts = Vec::new();
     if !relaxation.constraints.is_empty() {
         parts.push(format!("without {}", list(&relaxation.constraints)));

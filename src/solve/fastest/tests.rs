@@ -37,11 +37,9 @@ impl Timed {
             backward: passes[0].backward / 3,
             ..PassCycles::default()
         };
-        let by_layer: Vec<u64> = passes.iter().map(|pass| pass.total()).collect();
         let cycles = CyclesByLayer {
             source: CycleSource::Estimated,
             exchange_by_layer: vec![0; layers],
-            by_layer,
             passes_by_layer: passes,
             out_in_first: if self.out_is_first {
                 out
