@@ -11,11 +11,11 @@ use std::{ops::Range, thread};
 /// under `ulimit -v`, the calling thread does all work.
 pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let wanted = std::env::var("RAYON_NUM_THREADS")
+    let count = std::env::var("RAYON_NUM_THREADS")
         .ok()
-        .and_then(|text| text.parse().ok())
-        .filter(|&threads| threads > 0);
-    let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
+        .and_then(|text| text.parse::<usize>().ok())
+        .filter(|&wanted| wanted > 0)
+        .map_or(processors, |wanted| wanted.min(processors));
     match ThreadPoolBuilder::new().num_threads(count).build() {
         Ok(pool) if count > 1 => pool.install(work),
         _ => {

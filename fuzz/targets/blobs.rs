@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use popliner::profile::encoding::{Runs, ValueRun, decode_list};
+use popliner::profile::encoding::{ValueRun, decode_list, value_runs};
 use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
 fuzz_target!(|data: &[u8]| {
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
 /// Expands a run-length list; `None` if it is damaged, or has more than `limit` values.
 fn expanded(blob: &[u8], limit: usize) -> Option<Vec<u64>> {
     let mut values = Vec::new();
-    for run in Runs::new(blob) {
+    for run in value_runs(blob) {
         let ValueRun { count, value } = run.ok()?;
         if count > (limit - values.len()) as u64 {
             return None;

@@ -4,7 +4,6 @@
 use super::cbor::{Items, Left, Unreadable};
 use ciborium_ll::Header;
 use serde::Deserialize;
-use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use std::{io::Read, ops::Range};
 
@@ -254,8 +253,7 @@ impl Draft {
                 record.name = Some(u32::try_from(number).unwrap_or(u32::MAX));
             }
             (ContextKey::Layer, Header::Text(length)) => {
-                let layer: StrDeserializer<'_, ValueError> =
-                    items.text(length)?.into_deserializer();
+                let layer = StrDeserializer::<ValueError>::new(items.text(length)?);
                 record.layer = SoftwareLayer::deserialize(layer).unwrap_or_default();
             }
             (ContextKey::Category, Header::Text(length)) => {

@@ -1,7 +1,6 @@
 //! Defines errors that prevent reading a debug file, and signs of damage in a readable file.
 
-use super::document::Texts;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Result};
 use thiserror::Error;
 
 /// Returns the error that the file is a CBOR document, but not a debug file of Poplar. `what`
@@ -12,13 +11,18 @@ pub fn shape(what: &str) -> FileError {
     ))
 }
 
-/// Returns the error that the file has too many items for 32-bit indices. `what` is the kind of
-/// item: contexts, texts or names.
-pub fn too_many(what: &str) -> FileError {
-    FileError::new(format!(
-        "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
-        Texts::LIMIT
-    ))
+/// Maximum number of items that have 32-bit indices. A higher index stands for a missing name.
+const LIMIT: u32 = u32::MAX - 1;
+
+/// Returns the index of an item if the file has `count` items before it. Returns an error if these
+/// are already [`LIMIT`] items. `what` is the kind of item: contexts, texts or names.
+pub fn next_index(count: usize, what: &str) -> Result<u32> {
+    let index = u32::try_from(count).ok().filter(|&index| index < LIMIT);
+    index.ok_or_else(|| {
+        FileError::new(format!(
+            "the file holds more than {LIMIT} {what}, more than any model has; {DEBUG_AGAIN}"
+        ))
+    })
 }
 
 /// Guesses the kind of a file from `head`, its first bytes, and returns a phrase such as `a gzip

@@ -5,7 +5,7 @@ use super::{
     DebugInfo,
     cbor::{Items, Unreadable},
     context::{ContextRecord, Draft},
-    damage::{shape, too_many},
+    damage::{next_index, shape},
 };
 use crate::message::{FileError, Result};
 use ciborium_ll::Header;
@@ -38,28 +38,40 @@ pub struct Collected {
     pub no_maps: usize,
     pub mistyped: usize,
     pub repeated: usize,
-    /// The error with which the debug file is refused; `None` if it is not refused. After a
-    /// refusal, no more of the file is read.
-    pub refusal: Option<FileError>,
     /// Whether the top-level map of the debug file was read to its end.
     pub is_complete: bool,
 }
 
+/// The reason why reading ended within the top-level map of a debug file: the error with which the
+/// file is refused, for example since it has too many contexts; `None` if the rest of the file is
+/// cut off or malformed.
+type Refusal = Option<FileError>;
+
+impl From<Unreadable> for Refusal {
+    fn from(_: Unreadable) -> Self {
+        None
+    }
+}
+
 impl Collected {
-    /// Reads the top-level map of a debug file. An error within the map ends the reading;
-    /// everything read before the error is kept, and `is_complete` stays false.
-    pub fn read(reader: impl Read) -> Self {
+    /// Reads the top-level map of a debug file. Where the map is cut off or malformed, the reading
+    /// ends; everything before is kept, and `is_complete` stays false.
+    ///
+    /// # Errors
+    /// If the file is refused.
+    pub fn read(reader: impl Read) -> Result<Self> {
         let mut collected = Self::default();
-        collected.is_complete = collected.read_map(&mut Items::new(reader)).is_ok();
-        collected
+        match collected.read_map(&mut Items::new(reader)) {
+            Err(Some(refusal)) => return Err(refusal),
+            read => collected.is_complete = read.is_ok(),
+        }
+        Ok(collected)
     }
 
-    /// Reads the top-level map of a debug file, and skips the values of unknown keys. Returns an
-    /// error if the map is malformed, or as soon as `refusal` is set since the file cannot be used,
-    /// for example because it has too many contexts.
-    fn read_map(&mut self, items: &mut Items<impl Read>) -> Result<(), Unreadable> {
+    /// Reads the top-level map of a debug file, and skips the values of unknown keys.
+    fn read_map(&mut self, items: &mut Items<impl Read>) -> Result<(), Refusal> {
         let Header::Map(mut left) = items.item()? else {
-            return Err(Unreadable);
+            return Err(None);
         };
         while let Some(key) = items.next_key(&mut left, |key| key.map(str::to_owned))? {
             let header = items.item()?;
@@ -77,9 +89,6 @@ impl Collected {
                     items.skip(header)?;
                 }
             }
-            if self.refusal.is_some() {
-                return Err(Unreadable);
-            }
         }
         Ok(())
     }
@@ -91,18 +100,15 @@ impl Collected {
         &mut self,
         items: &mut Items<impl Read>,
         header: Header,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), Refusal> {
         let Header::Array(mut left) = header else {
-            self.refusal = Some(shape("its `contexts` is not an array"));
-            return Ok(());
+            return Err(shape("its `contexts` is not an array").into());
         };
         self.contexts_complete = false;
-        while self.refusal.is_none()
-            && let Some(header) = items.next(&mut left)?
-        {
+        while let Some(header) = items.next(&mut left)? {
             if let Header::Map(left) = header {
                 self.draft.read(items, left)?;
-                self.refusal = self.push_context().err();
+                self.push_context()?;
             } else {
                 self.no_maps += 1;
                 items.skip(header)?;
@@ -114,25 +120,19 @@ impl Collected {
 
     /// Reads the string table, an array of texts. If the file has a second string table, the second
     /// table replaces the first.
-    fn read_names(
-        &mut self,
-        items: &mut Items<impl Read>,
-        header: Header,
-    ) -> Result<(), Unreadable> {
+    fn read_names(&mut self, items: &mut Items<impl Read>, header: Header) -> Result<(), Refusal> {
         let Header::Array(mut left) = header else {
-            return items.skip(header);
+            return Ok(items.skip(header)?);
         };
         self.info.names = Texts::default();
         self.table_complete = false;
-        while self.refusal.is_none()
-            && let Some(header) = items.next(&mut left)?
-        {
+        while let Some(header) = items.next(&mut left)? {
             if let Header::Text(length) = header {
-                self.push_name(items.text(length)?);
+                self.info.names.push(items.text(length)?, "names")?;
             } else {
                 // An empty name replaces a non-text entry, so that later names keep their indices.
                 self.mistyped += 1;
-                self.push_name("");
+                self.info.names.push("", "names")?;
                 items.skip(header)?;
             }
         }
@@ -154,13 +154,10 @@ impl Collected {
         let DebugInfo {
             records, fields, ..
         } = &mut self.info;
-        if records.len() >= Texts::LIMIT as usize {
-            return Err(too_many("contexts"));
-        }
-        let first = u32::try_from(fields.len()).map_err(|_| too_many("texts"))?;
+        next_index(records.len(), "contexts")?;
+        let first = next_index(fields.len(), "texts")?;
         for (field, text) in self.draft.fields() {
-            let text = self.texts.intern(text);
-            fields.push((field, text.ok_or_else(|| too_many("texts"))?));
+            fields.push((field, self.texts.intern(text)?));
         }
         records.push(ContextRecord {
             first_field: first,
@@ -168,14 +165,6 @@ impl Collected {
             ..self.draft.record
         });
         Ok(())
-    }
-
-    /// Appends an entry of the string table. Refuses the file if there are more entries than 32-bit
-    /// indices can count.
-    fn push_name(&mut self, name: &str) {
-        if self.info.names.push(name).is_none() {
-            self.refusal = Some(too_many("names"));
-        }
     }
 }
 
@@ -189,17 +178,14 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Appends a text to the list and returns its index. Returns `None` if there are already
-    /// [`LIMIT`](Self::LIMIT) texts, since higher indices stand for missing names.
-    pub fn push(&mut self, text: &str) -> Option<u32> {
-        let number = u32::try_from(self.ends.len()).ok();
-        let number = number.filter(|&number| number < Self::LIMIT)?;
+    /// Appends a text to the list and returns its index. If no index is left, the error calls the
+    /// texts `what`: texts or names.
+    pub fn push(&mut self, text: &str, what: &str) -> Result<u32> {
+        let number = next_index(self.ends.len(), what)?;
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
-        Some(number)
+        Ok(number)
     }
-
-    pub const LIMIT: u32 = u32::MAX - 1;
 
     /// Returns the text at the index `number` of this list; `None` if the list is shorter.
     pub fn get(&self, number: u32) -> Option<&str> {
@@ -229,20 +215,20 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Returns the index of `text`. Appends the text if it is new; returns `None` if no index is
+    /// Returns the index of `text`. Appends the text if it is new; returns an error if no index is
     /// left.
     ///
     /// If two different texts have the same hash, the later text is appended each time it occurs.
     /// That only takes memory, and does not happen in practice.
-    pub fn intern(&mut self, text: &str) -> Option<u32> {
+    pub fn intern(&mut self, text: &str) -> Result<u32> {
         let hash = self.hasher.hash_one(text);
         if let Some(&known) = self.by_hash.get(&hash)
             && self.texts.get(known) == Some(text)
         {
-            return Some(known);
+            return Ok(known);
         }
-        let number = self.texts.push(text)?;
+        let number = self.texts.push(text, "texts")?;
         self.by_hash.entry(hash).or_insert(number);
-        Some(number)
+        Ok(number)
     }
 }

@@ -83,10 +83,8 @@ impl DebugInfo {
     /// lacks an ancestor of the context, or the context or an ancestor is on a cycle of parents.
     pub fn is_orphan(&self, p: Position) -> bool {
         self.chain(self.id(p)).any(|above| {
-            let ContextRecord {
-                parent, on_cycle, ..
-            } = self.record(above);
-            on_cycle || parent != 0 && self.position(parent).is_none()
+            let record = self.record(above);
+            record.on_cycle || record.parent != 0 && self.position(record.parent).is_none()
         })
     }
 

@@ -63,7 +63,7 @@ impl DebugInfo {
             failure: None,
         };
         let mut reader = BufReader::with_capacity(BUFFER, source);
-        let mut collected = Collected::read(&mut reader);
+        let mut collected = Collected::read(&mut reader)?;
         if collected.is_complete {
             reader.fill_buf()?;
         }
@@ -134,9 +134,6 @@ fn check_head(head: &[u8]) -> Result<()> {
 /// # Errors
 /// If `collected` cannot come from a debug file.
 fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
-    if let Some(refusal) = collected.refusal {
-        return Err(refusal);
-    }
     if !collected.is_complete && damaged && collected.info.is_empty() {
         return unusable(format!(
             "no context could be read, since the CBOR is malformed before byte {offset}; \

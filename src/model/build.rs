@@ -112,7 +112,7 @@ impl Model {
         model.memory_peak = with_memory_peak
             .then(|| MemoryPeak::find(&model, &collected.code, &lookup))
             .transpose()?;
-        let one_stage = recorded_totals(&model.recorded.tiles, &model.totals_in_one_stage());
+        let one_stage = recorded_totals(&model.recorded, &model.totals_in_one_stage());
         model.contradictions.extend(one_stage);
         Ok((model, lookup))
     }

@@ -10,7 +10,7 @@
 
 use super::{
     Database, Program, ProgramKind, Programs,
-    encoding::{BlobError, Runs},
+    encoding::{BlobError, value_runs},
     or_warn,
 };
 use crate::{
@@ -229,7 +229,7 @@ fn estimates_in(
 /// tiles, as all 21 blobs of a real profile do.
 fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     let (mut maximum, mut found) = (0, 0u64);
-    for run in Runs::new(blob) {
+    for run in value_runs(blob) {
         let run = run?;
         maximum = maximum.max(run.value);
         found = found.saturating_add(run.count);

@@ -9,8 +9,9 @@
 //! * **difference list**: a run-length list of the differences between adjacent values.
 //!
 //! A few bytes can stand for 2^60 values. So a list is only decoded up to a bound, which the caller
-//! takes from the target (tiles) or the profile (ids), and [`Runs`] does not expand runs.
+//! takes from the target (tiles) or the profile (ids), and [`value_runs`] does not expand runs.
 
+use std::iter::from_fn;
 use thiserror::Error;
 
 /// The reason why a blob of a profile cannot be decoded.
@@ -36,27 +37,13 @@ pub enum BlobError {
     WrongLength(usize, usize),
 }
 
-/// Iterates over the numbers in a list of varints. A varint is a sequence of bytes with 7 bits of
-/// the number in each byte; the high bit marks the last byte.
-#[derive(Debug)]
-pub struct Varints<'a> {
-    bytes: std::slice::Iter<'a, u8>,
-}
-
-impl<'a> Varints<'a> {
-    /// Creates an iterator over the varints of `blob`, from its first byte on.
-    pub fn new(blob: &'a [u8]) -> Self {
-        Self { bytes: blob.iter() }
-    }
-}
-
-impl Iterator for Varints<'_> {
-    type Item = Result<u64, BlobError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
+/// Iterates over the numbers in `blob`, a list of varints. A varint is a sequence of bytes with 7
+/// bits of the number in each byte; the high bit marks the last byte.
+pub fn varints(blob: &[u8]) -> impl Iterator<Item = Result<u64, BlobError>> {
+    let mut bytes = blob.iter();
+    from_fn(move || {
         let mut value = 0u64;
-        let mut byte = *self.bytes.next()?;
+        let mut byte = bytes.next()?;
         loop {
             if value >> 57 != 0 {
                 return Some(Err(BlobError::Overflow));
@@ -65,15 +52,15 @@ impl Iterator for Varints<'_> {
             if byte & 0x80 != 0 {
                 return Some(Ok(value));
             }
-            match self.bytes.next() {
-                Some(next) => byte = *next,
+            match bytes.next() {
+                Some(next) => byte = next,
                 None => return Some(Err(BlobError::Truncated)),
             }
         }
-    }
+    })
 }
 
-/// Appends `value` to `blob` as a varint, which [`Varints`] decodes.
+/// Appends `value` to `blob` as a varint, which [`varints`] decodes.
 pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
     for group in (1..groups).rev() {
@@ -91,57 +78,37 @@ pub struct ValueRun {
     pub value: u64,
 }
 
-/// Iterates over the runs of a run-length list without expanding them. The list is a sequence of
-/// headers `h`. If `h` is odd, `h >> 1` literal varints follow it; otherwise one varint follows,
-/// which stands for `h >> 1` equal values. Each literal is returned as a run of one value; empty
-/// runs are skipped.
-#[derive(Debug)]
-pub struct Runs<'a> {
-    varints: Varints<'a>,
-    /// Number of literal (not repeated) values of the run-length list that remain to be read before
-    /// the next header.
-    literals: u64,
-}
-
-impl<'a> Runs<'a> {
-    /// Creates an iterator over the runs of `blob`, a run-length list, from its first byte on.
-    pub fn new(blob: &'a [u8]) -> Self {
-        Self {
-            varints: Varints::new(blob),
-            literals: 0,
-        }
-    }
-
-    /// Reads the next varint of the run-length list; the end of the blob is an error.
-    #[inline]
-    fn value(&mut self) -> Result<u64, BlobError> {
-        self.varints.next().unwrap_or(Err(BlobError::Truncated))
-    }
-}
-
-impl Iterator for Runs<'_> {
-    type Item = Result<ValueRun, BlobError>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.literals == 0 {
-            let header = match self.varints.next()? {
-                Ok(header) => header,
-                Err(error) => return Some(Err(error)),
-            };
-            let count = header >> 1;
-            if header & 1 == 1 {
-                self.literals = count;
+/// Iterates over the runs of `blob`, a run-length list, without expanding them. The list is a
+/// sequence of headers `h`. If `h` is odd, `h >> 1` literal varints follow it; otherwise one varint
+/// follows, which stands for `h >> 1` equal values. Each literal is returned as a run of one value;
+/// empty runs are skipped.
+pub fn value_runs(blob: &[u8]) -> impl Iterator<Item = Result<ValueRun, BlobError>> {
+    let mut varints = varints(blob);
+    // Number of literal (not repeated) values that remain to be read before the next header.
+    let mut literals = 0u64;
+    from_fn(move || {
+        loop {
+            let mut count = 1;
+            if literals > 0 {
+                literals -= 1;
             } else {
-                let run = self.value().map(|value| ValueRun { count, value });
-                if count > 0 || run.is_err() {
-                    return Some(run);
+                let header = match varints.next()? {
+                    Ok(header) => header,
+                    Err(error) => return Some(Err(error)),
+                };
+                count = header >> 1;
+                if header & 1 == 1 {
+                    literals = count;
+                    continue;
                 }
             }
+            let value = varints.next().unwrap_or(Err(BlobError::Truncated));
+            let run = value.map(|value| ValueRun { count, value });
+            if count > 0 || run.is_err() {
+                return Some(run);
+            }
         }
-        self.literals -= 1;
-        Some(self.value().map(|value| ValueRun { count: 1, value }))
-    }
+    })
 }
 
 /// Decodes a list of varints.
@@ -150,7 +117,7 @@ impl Iterator for Runs<'_> {
 /// If the list has more than `limit` values, or ends within a value.
 pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut values = Vec::new();
-    for value in Varints::new(blob) {
+    for value in varints(blob) {
         if values.len() == limit {
             return Err(BlobError::TooLong(limit));
         }
@@ -168,7 +135,7 @@ mod tests {
     /// Expands a run-length list into at most `limit` values.
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut values = Vec::new();
-        for run in Runs::new(blob) {
+        for run in value_runs(blob) {
             let ValueRun { count, value } = run?;
             if count > (limit - values.len()) as u64 {
                 return Err(BlobError::TooLong(limit));

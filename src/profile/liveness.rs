@@ -91,12 +91,7 @@ impl LiveClasses {
             }
             is_one
         });
-        let mut start = 0;
-        let start = |class| {
-            let before = ranges[start..].iter().take_while(|range| range.0 < class);
-            start += before.count();
-            start
-        };
+        let start = |class| ranges.partition_point(|range| range.0 < class);
         Self {
             starts: (0..=always_live.len() as u32).map(start).collect(),
             ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
@@ -183,8 +178,9 @@ impl LiveClasses {
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
-            let own = self.ranges(class).iter();
-            own.map(move |&(from, to)| (class, from, to))
+            self.ranges(class)
+                .iter()
+                .map(move |own| (class, own.0, own.1))
         };
         let ranges: Vec<_> = (0..self.len() as u32).flat_map(of_class).collect();
         (&self.always_live, ranges, self.steps).serialize(serializer)
@@ -201,23 +197,23 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of ids of liveness steps, begins or ends after the last
-/// step. `steps` holds the ids of all steps, ascending. The end `to` may be the id that follows the
-/// last step. If the ids have gaps, this id is unknown, so only `from` is checked.
-fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
-        return false;
-    };
-    let is_dense = last - first == steps.len() as u64 - 1;
-    from > *last || (is_dense && to - 1 > *last)
-}
-
 /// Reads the steps on which equivalence classes are live (`eq_class_step`). Returns one entry per
 /// range of steps: the position of the class, the first step index, and the end (exclusive). The
 /// table has step ids instead of step indices. `ids` is the index of the classes; `steps` holds the
 /// ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
+    // The end of a range may be the id that follows the last step. If the ids of steps have gaps,
+    // this id is unknown, so only the start is checked.
+    let is_behind = |from: u64, to: u64| {
+        steps
+            .first()
+            .zip(steps.last())
+            .is_some_and(|(first, last)| {
+                let is_dense = last - first == steps.len() as u64 - 1;
+                from > *last || (is_dense && to - 1 > *last)
+            })
+    };
     let mut ranges = database.rows(
         "eq_class_step",
         &["eq_class_id", "step_id_from", "step_id_to"],
@@ -226,7 +222,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
             let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
             let problem = match from.cmp(&to) {
                 Ordering::Greater => "is reversed",
-                Ordering::Less if is_behind(steps, (from, to)) => "lies behind the last step",
+                Ordering::Less if is_behind(from, to) => "lies behind the last step",
                 _ => return Ok((class, index(from), index(to))),
             };
             Err(row.problem(2, format!("the range {from}..{to} {problem}")))

@@ -113,8 +113,10 @@ impl Programs {
         set: &'a ComputeSet,
     ) -> impl Iterator<Item = (&'a TileBytes, u64)> {
         set.vertices.iter().map(|(kind, instances)| {
-            let size = self.vertex_types[*kind as usize].state_bytes;
-            (instances, u64::from(size))
+            (
+                instances,
+                self.vertex_types[*kind as usize].state_bytes.into(),
+            )
         })
     }
 
@@ -323,7 +325,7 @@ impl ProgramKind {
         match self {
             Self::DoExchange(_) => true,
             Self::Other(name) => &**name == "GlobalExchange",
-            Self::OnTileExecute(_) | Self::Call(_) => false,
+            _ => false,
         }
     }
 

@@ -184,8 +184,9 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
         return Ok(Vec::new());
     }
     let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
-    let rows = (0..).zip(tiles);
-    rows.map(|(tile, row)| row.ok_or_else(|| missing(tile)))
+    (0..)
+        .zip(tiles)
+        .map(|(tile, row)| row.ok_or_else(|| missing(tile)))
         .collect()
 }
 

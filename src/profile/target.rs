@@ -35,7 +35,7 @@ const KNOWN_MINOR: u64 = 8;
 impl FormatVersion {
     /// Reads the format version from an SQLite database. Refuses a database that is no profile, and
     /// a version whose first number is not 3.
-    pub(super) fn read(database: &Database) -> Result<Self> {
+    pub fn read(database: &Database) -> Result<Self> {
         let table = "version_info";
         if !database.has_table(table) {
             return unusable(format!(
@@ -63,7 +63,7 @@ impl FormatVersion {
     }
 
     /// Returns a warning if this version of the report format was not checked on a real profile.
-    pub(super) fn warning(self) -> Option<Warning> {
+    pub fn warning(self) -> Option<Warning> {
         ((self.major, self.minor) != (KNOWN_MAJOR, KNOWN_MINOR)).then(|| {
             Warning::new(format!(
                 "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR} \

@@ -1,6 +1,6 @@
 //! Stores one number for each tile, such as bytes of code, as runs of tiles with equal numbers.
 
-use super::encoding::{BlobError, Runs, ValueRun, Varints};
+use super::encoding::{BlobError, ValueRun, value_runs, varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{iter::once, ops::Range, sync::Arc};
@@ -30,13 +30,13 @@ impl TileBytes {
     /// Decodes a run-length blob with one value for each of `tiles` tiles. An empty blob means 0 on
     /// all tiles.
     pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
-        Self::collect(Runs::new(blob), tiles, blob.is_empty())
+        Self::collect(value_runs(blob), tiles, blob.is_empty())
     }
 
     /// Decodes a list of varints, one for each of `tiles` tiles, without the run lengths of
     /// [`TileBytes::from_rle`]. An empty blob means 0 on all tiles.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
-        let values = Varints::new(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
+        let values = varints(blob).map(|v| v.map(|value| ValueRun { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())
     }
 
@@ -74,15 +74,15 @@ impl TileBytes {
     }
 
     /// Stores one number for each tile. `runs` must have the form of [`TileBytes::runs`]:
-    /// ascending, within `tiles` tiles, no run empty or with the value 0, and no two adjacent runs
-    /// with equal values. Returns `None` if `runs` have another form.
-    pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
+    /// ascending, no run empty or with the value 0, and no two adjacent runs with equal values.
+    /// Returns `None` if `runs` have another form.
+    pub fn from_runs(runs: Vec<TileRun>) -> Option<Self> {
         if runs.is_empty() {
             // Most programs have no code on any tile. Their `runs`, the ranges of tiles with code,
             // are empty, and the default value allocates no memory.
             return Some(Self::default());
         }
-        let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
+        let whole = |run: &TileRun| run.from < run.to && run.value != 0;
         let disjoint = |pair: &[TileRun]| {
             pair[0].to < pair[1].from
                 || (pair[0].to == pair[1].from && pair[0].value != pair[1].value)
@@ -173,14 +173,14 @@ impl TileBytes {
         }
     }
 
-    /// For each tile whose number `value` (such as bytes of code) is not 0, replaces
-    /// `numbers[tile]` by `change(numbers[tile], value)`. A run of tiles that reaches beyond
-    /// `numbers` is skipped.
-    pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
+    /// Adds the number of each tile, such as its count of vertices, times `factor` to the entry of
+    /// the tile in `sums`. A run of tiles that reaches beyond `sums` is skipped.
+    pub(crate) fn add_times(&self, factor: u64, sums: &mut [u64]) {
         for run in self.runs() {
-            let numbers = numbers.get_mut(run.from as usize..run.to as usize);
-            for number in numbers.into_iter().flatten() {
-                *number = change(*number, run.value.into());
+            let product = u64::from(run.value).saturating_mul(factor);
+            let sums = sums.get_mut(run.from as usize..run.to as usize);
+            for sum in sums.into_iter().flatten() {
+                *sum = sum.saturating_add(product);
             }
         }
     }
@@ -188,7 +188,7 @@ impl TileBytes {
     /// Adds the number of each tile, such as its bytes of code, to the entry of the tile in `sums`.
     /// A run of tiles that reaches beyond `sums` is skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
-        self.change(sums, u64::saturating_add);
+        self.add_times(1, sums);
     }
 
     /// Adds up one number for each tile, such as its bytes of code, over the tiles in the range
@@ -250,7 +250,7 @@ impl<'de> Deserialize<'de> for TileBytes {
             Some(())
         });
         within
-            .and_then(|()| Self::from_runs(runs, u32::MAX))
+            .and_then(|()| Self::from_runs(runs))
             .ok_or_else(|| D::Error::custom("values by tile are not in order"))
     }
 }

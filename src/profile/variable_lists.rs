@@ -3,7 +3,7 @@
 
 use super::{
     Cells, Database, Variables,
-    encoding::{BlobError, Runs, ValueRun},
+    encoding::{BlobError, ValueRun, value_runs},
     variables::TABLE as VARIABLES,
 };
 use crate::{limits, message::Result, parallel::concatenated};
@@ -193,7 +193,7 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
         let id = row.unsigned(0)?;
         let before = lists.members.len();
         let (mut var_id, mut left) = (0u64, variables.len() as u64);
-        for run in Runs::new(row.blob(1)?) {
+        for run in value_runs(row.blob(1)?) {
             let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
             left = left
                 .checked_sub(count)

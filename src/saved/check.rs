@@ -49,7 +49,7 @@ pub fn all(model: &Model) -> Result<(), String> {
                 .programs
                 .iter()
                 .filter_map(|program| program.group)
-                .all(|group| model.has_group(group)),
+                .all(|group| is_in(group, &model.operation_groups)),
         ),
         ("cycles", model.fit_cycles()),
         ("flow of data", model.fit_flow()),
@@ -63,6 +63,11 @@ pub fn all(model: &Model) -> Result<(), String> {
     })
 }
 
+/// Returns whether `index` is the index of an entry of `list`.
+fn is_in<T>(index: u32, list: &[T]) -> bool {
+    (index as usize) < list.len()
+}
+
 /// Checks of a loaded model: each method returns whether a part of the model, or an index in it, is
 /// valid.
 impl Model {
@@ -74,10 +79,6 @@ impl Model {
 
     fn has_step(&self, step: u32) -> bool {
         step < self.steps()
-    }
-
-    fn has_group(&self, group: u32) -> bool {
-        (group as usize) < self.operation_groups.len()
     }
 
     fn has_set(&self, set: u32) -> bool {
@@ -107,9 +108,9 @@ impl Model {
 
     fn fit_operations(&self) -> bool {
         self.operations.iter().all(|operation| {
-            self.has_group(operation.group)
+            is_in(operation.group, &self.operation_groups)
                 && self.has_window(operation.window)
-                && (operation.call == NO_CALL || (operation.call as usize) < self.calls.len())
+                && (operation.call == NO_CALL || is_in(operation.call, &self.calls))
         })
     }
 
@@ -134,7 +135,7 @@ impl Model {
         types.is_sorted_by(|a, b| a.0 < b.0)
             && types
                 .last()
-                .is_none_or(|&(last, _)| (last as usize) < self.vertex_code.len())
+                .is_none_or(|&(last, _)| is_in(last, &self.vertex_code))
             && self.are_on_tiles(code.all_bytes())
     }
 
@@ -154,7 +155,7 @@ impl Model {
                 self.operations
                     .get(operation as usize)
                     .and_then(|own| self.operation_groups.get(own.group as usize))
-                    .is_some_and(|group| (cluster as usize) < group.clusters.len())
+                    .is_some_and(|group| is_in(cluster, &group.clusters))
             })
             && parts.values().all(is_part)
     }
@@ -166,12 +167,12 @@ impl Model {
         let lead_on = |from: u32, to: &[u32]| {
             to.first().is_some_and(|&to| from == NO_NODE || from < to)
                 && to.is_sorted_by(|a, b| a < b)
-                && to.iter().all(|&node| (node as usize) < flow.nodes.len())
+                && to.iter().all(|&node| is_in(node, &flow.nodes))
         };
         flow.nodes
             .iter()
             .flat_map(|node| &node.operations)
-            .all(|&one| (one as usize) < self.operations.len())
+            .all(|&one| is_in(one, &self.operations))
             && flow.edges.iter().all(|edge| lead_on(edge.from, &edge.to))
             && flow.edges.is_sorted_by_key(|edge| edge.from)
             && flow

@@ -13,7 +13,7 @@
 use crate::{
     model::{TileUse, VariableGroups},
     parallel::{filled, split_by},
-    profile::encoding::{Varints, push_varint},
+    profile::encoding::{push_varint, varints},
 };
 use rayon::prelude::*;
 use serde::de::Error;
@@ -69,7 +69,7 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
         .into_par_iter()
         .zip(tiles)
         .try_for_each(|(groups, (_, blob))| {
-            let mut numbers = Varints::new(blob);
+            let mut numbers = varints(blob);
             let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
             let mut last = 0u32;
             for group in groups {

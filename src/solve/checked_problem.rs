@@ -17,7 +17,7 @@ use crate::{memory::RangeCosts, time::StageTimes};
 /// times as many.
 const MAX_EDGES: usize = 5_000;
 
-pub(super) struct CheckedProblem<'a> {
+pub struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
     pub problem: Problem<'a>,
@@ -157,8 +157,10 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the internal error that the solvers cannot prove a split to be the best, for
     /// `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
-        let objective = self.problem.goal.order()[0];
-        SolveError::Internal(format!("no proven {objective}: {reason}"))
+        SolveError::Internal(format!(
+            "no proven {}: {reason}",
+            self.problem.goal.order()[0]
+        ))
     }
 
     /// Returns the value in `objective` of a stage with `after` stages after it and `peak` bytes on

@@ -44,14 +44,16 @@ impl fmt::Display for Conflict {
 
 /// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
 /// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
-pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
+pub fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<_> = constraints
         .iter()
         .filter_map(|own| Some((own.pin()?, own)))
         .collect();
     if let Some(&(_, pin)) = pins.iter().find(|((_, ipu), _)| *ipu >= ipus) {
-        let reason = format!("IPUs are counted from 0, and there are {ipus}");
-        return conflict(reason, [pin]);
+        return conflict(
+            format!("IPUs are counted from 0, and there are {ipus}"),
+            [pin],
+        );
     }
     for cut in constraints {
         if let Rule::CutBefore { position } = cut.rule
@@ -95,9 +97,11 @@ fn between(
     let (position, ipu) = pinned_to(Some(pin));
     let is_same_place = before.is_some() && start == position;
     if ipu < start_ipu || (is_same_place && ipu > start_ipu) {
-        let reason = "stages follow the layers, so a layer is on one IPU and a later one never on an \
-                      earlier IPU";
-        return conflict(reason, both);
+        return conflict(
+            "stages follow the layers, so a layer is on one IPU and a later one never on an \
+             earlier IPU",
+            both,
+        );
     }
     let needed = ipu - start_ipu;
     let boundaries = start + 1..position + 1;

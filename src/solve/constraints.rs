@@ -91,7 +91,7 @@ impl Constraint {
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
             Origin::Weight(weight) => Some(weight),
-            Origin::Option(_) | Origin::Repeat(_) => None,
+            _ => None,
         }
     }
 
@@ -100,7 +100,7 @@ impl Constraint {
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
-            Rule::Together { .. } | Rule::CutBefore { .. } => None,
+            _ => None,
         }
     }
 
@@ -129,7 +129,7 @@ impl Constraint {
     pub(super) fn forbidden(&self) -> Range<usize> {
         match self.rule {
             Rule::Together { first, last } => first.min(last) + 1..first.max(last) + 1,
-            Rule::Pin { .. } | Rule::CutBefore { .. } => 0..0,
+            _ => 0..0,
         }
     }
 
@@ -172,7 +172,7 @@ impl fmt::Display for TiedWeight {
 
 /// Whether constraints require a cut before a position, forbid it, or leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CutRule {
+pub enum CutRule {
     /// No constraint requires or forbids a cut before this position, so the solver may choose.
     Free,
     /// Constraints forbid a cut before this position, since it would separate positions that must
@@ -185,7 +185,7 @@ pub(super) enum CutRule {
 /// Returns whether a cut before each of `layers` positions (In, layers, Out) is required, forbidden
 /// or free, and a last entry for the end of the layer order, where a cut is always free. A cut that
 /// is both required and forbidden counts as required.
-pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
+pub fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
         cuts[position] = CutRule::Forbidden;
@@ -201,7 +201,7 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
 /// Returns the constraints that a message names as the reason why cuts before `positions` are
 /// forbidden. Each forbidden cut is forbidden by at least one of them, and none of them can be left
 /// out. Prefers options to tied weights (shared by several layers), since users can change options.
-pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
+pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {

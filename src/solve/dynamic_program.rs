@@ -19,11 +19,11 @@ const MAX_OBJECTIVES: usize = 4;
 
 /// The values of one stage, or of several stages together: one entry for each objective that a pass
 /// of the dynamic program compares, the most important first. The remaining entries are 0.
-pub(super) type Values = [u128; MAX_OBJECTIVES];
+pub type Values = [u128; MAX_OBJECTIVES];
 
 /// Returns the best plan by the goal of the problem; among equal plans, the plan with the earliest
 /// cuts. Returns `None` if no split is within the limits and obeys the constraints.
-pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
+pub fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
     for objective in checked.order() {
@@ -41,7 +41,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
 
 /// A stage that a split may have within the limits and constraints: the bytes on its fullest tile,
 /// and its values in the objectives that one pass of the dynamic program compares.
-pub(super) struct StageCandidate {
+pub struct StageCandidate {
     pub stage: CompiledStage,
     pub peak: u64,
     pub values: Values,
@@ -49,7 +49,7 @@ pub(super) struct StageCandidate {
 
 /// One pass of the dynamic program: finds the best split by some of the objectives, adding stages
 /// from the last to the first.
-pub(super) struct StagePass<'a> {
+pub struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
     /// The objectives by which this pass of the dynamic program compares splits, the most important
     /// first.
@@ -67,7 +67,7 @@ pub(super) struct StagePass<'a> {
 /// The best split of the positions from one position to the end: its values in the objectives, and
 /// its first stage. The table of splits into one stage fewer has the stages after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rest {
+pub struct Rest {
     pub values: Values,
     /// The end (exclusive) of the positions of the split's first stage.
     end: usize,
@@ -79,12 +79,12 @@ pub(super) struct Rest {
 /// from `p` to the end into at most n stages, or exactly n stages if the costs of a stage depend on
 /// the number of stages after it; `None` if there is none. If it matters which IPU runs a stage,
 /// the last stage is on the last IPU.
-pub(super) type Rests = Vec<Vec<Option<Rest>>>;
+pub type Rests = Vec<Vec<Option<Rest>>>;
 
 /// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
 /// objectives of the pass, and its stages. Of splits with equal values, it has the fewest stages.
 /// Returns `None` if no split is allowed.
-pub(super) fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
+pub fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
     let (rests, stages, values) = tables
         .iter()
         .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
@@ -249,7 +249,7 @@ impl<'a> StagePass<'a> {
                 profile,
             };
             open.retain(|&profile| {
-                let least = problem.costs_in(profile).least(start..end);
+                let least = problem.by_profile[profile].ranges.least(start..end);
                 least.is_some_and(|least| !self.is_over(&compiled(profile), after, least))
             });
             if open.is_empty() {

@@ -13,7 +13,7 @@ const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Greedy {
     /// Whether every position is in a stage, and there are at most as many stages as allowed. The
     /// greedy search makes one attempt for each `min_layers` and each `proportion` of the tile
@@ -38,12 +38,12 @@ pub struct Greedy {
 /// fits, or else the last attempt. A range without costs in `costs` does not fit. The position
 /// None, for operations without a layer, is treated as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
-    let mut last = None;
+    let mut attempt = Greedy::default();
     for min_layers in MIN_LAYERS {
         for proportion in PROPORTIONS {
             let stages = fill(costs, mem_per_tile as f64 * proportion, min_layers);
             let placed = stages.last().map_or(0, |stage| stage.end) == costs.layers();
-            let attempt = Greedy {
+            attempt = Greedy {
                 fits: placed && stages.len() <= max_stages,
                 stages,
                 proportion,
@@ -52,10 +52,9 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
             if attempt.fits {
                 return attempt;
             }
-            last = Some(attempt);
         }
     }
-    last.expect("both lists of attempts have entries")
+    attempt
 }
 
 /// Makes one attempt: fills one stage after the other up to `target` bytes on its fullest tile.

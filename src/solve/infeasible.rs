@@ -121,10 +121,9 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
         [_] => problem.layers().max(problem.ipus),
         _ => problem.ipus,
     };
-    let goal = Goal::Fewest;
     let solution = unproven(&Problem {
         ipus,
-        goal,
+        goal: Goal::Fewest,
         ..*problem
     })?;
     Ok(solution.map(|solution| solution.score.stages))

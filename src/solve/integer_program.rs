@@ -52,7 +52,7 @@ struct Edge {
 /// Solves the integer program for the objectives of `pass`, which are all sums over stages. Returns
 /// a split with the lowest sums, or `None` if there is no split. If the integer program contradicts
 /// the dynamic program or gives no proof, returns an error as text for the user.
-pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
+pub fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = best(&found).map(|(values, _)| values);
     let mut edges = Vec::new();
@@ -63,11 +63,11 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
         return Err("the split of the dynamic program is not the cheapest path".to_owned());
     }
-    path.map(|(stages, _)| {
-        Plan::new(stages, pass.checked.layers()).ok_or("the chosen ranges do not form a split")
-    })
-    .transpose()
-    .map_err(str::to_owned)
+    let Some((stages, _)) = path else {
+        return Ok(None);
+    };
+    let plan = Plan::new(stages, pass.checked.layers());
+    Ok(Some(plan.ok_or("the chosen ranges do not form a split")?))
 }
 
 /// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
@@ -142,11 +142,9 @@ fn add_edges(
     Ok(())
 }
 
-type Path = (Vec<CompiledStage>, usize);
-
 /// Returns the cheapest path of `edges` from the first position to the last, as stages in order,
 /// with its cost; `None` if there is no path. An error if the solver gives no proof.
-fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
+fn cheapest_path(edges: &[Edge]) -> Result<Option<(Vec<CompiledStage>, usize)>, String> {
     let (program, binaries) = program(edges);
     let solution = match program.solve() {
         Err(ResolutionError::Infeasible) => return Ok(None),

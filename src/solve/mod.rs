@@ -80,7 +80,7 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// with the integer program that this split is the best.
 fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
-    let found = by_order(&checked)?;
+    let found = scored(&checked, dynamic_program::solve(&checked))?;
     let mut proofs = Vec::new();
     if is_proven {
         proofs = prove(&checked, found.as_ref())?;
@@ -98,14 +98,6 @@ fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, Solv
         found = shortest;
     }
     Ok(Some(Solution { proofs, ..found }))
-}
-
-/// Finds the best split by the objectives of the goal with the dynamic program, which does not
-/// consider the time of a whole pipeline step.
-fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    dynamic_program::solve(checked)
-        .map(|plan| scored(checked, plan))
-        .transpose()
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
@@ -152,19 +144,24 @@ fn by_integer_program(
     sums: &[Objective],
     caps: &[(Objective, u128)],
 ) -> Result<Option<Solution>, SolveError> {
-    integer_program::solve(&StagePass::new(checked, sums, caps))
-        .map_err(|reason| checked.unproven(&reason))?
-        .map(|plan| scored(checked, plan))
-        .transpose()
+    let plan = integer_program::solve(&StagePass::new(checked, sums, caps))
+        .map_err(|reason| checked.unproven(&reason))?;
+    scored(checked, plan)
 }
 
-/// Returns the solution with the split `plan` and its score, without proofs. A plan that is over a
-/// limit or breaks a constraint is an internal error, since no solver may return it.
-fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveError> {
-    let reason = "a split was chosen that is over a limit or breaks a constraint";
+/// Returns the solution with the split `plan` and its score, without proofs; `None` without a
+/// split. A plan that is over a limit or breaks a constraint is an internal error, since no solver
+/// may return it.
+fn scored(
+    checked: &CheckedProblem<'_>,
+    plan: Option<Plan>,
+) -> Result<Option<Solution>, SolveError> {
+    let Some(plan) = plan else { return Ok(None) };
     match checked.score(&plan) {
-        Some(score) => Ok(Solution::unproven(plan, score)),
-        None => Err(checked.unproven(reason)),
+        Some(score) => Ok(Some(Solution::unproven(plan, score))),
+        None => {
+            Err(checked.unproven("a split was chosen that is over a limit or breaks a constraint"))
+        }
     }
 }
 
@@ -180,10 +177,8 @@ fn agree(
     for &objective in objectives {
         let values = [integer, dynamic].map(|found| found?.score.value(objective));
         if values[0] != values[1] {
-            let [integer, dynamic] = values.map(|value| match value {
-                Some(value) => value.to_string(),
-                None => "no split".to_owned(),
-            });
+            let [integer, dynamic] =
+                values.map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
             return Err(SolveError::Internal(format!(
                 "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
             )));

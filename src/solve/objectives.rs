@@ -101,14 +101,14 @@ impl fmt::Display for Objective {
 }
 
 /// Serializes numbers of up to 128 bits as decimal text, which every reader of JSON keeps exactly.
-pub(super) mod decimal {
+pub mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    pub(crate) fn serialize<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(number)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
         String::deserialize(from)?
             .parse()
             .map_err(de::Error::custom)

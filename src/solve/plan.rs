@@ -151,8 +151,7 @@ impl Score {
             (Goal::Time, Some(step), Some(theirs)) => step
                 .rate(1)
                 .compare(theirs.rate(1))
-                .then(self.stages.cmp(&other.stages))
-                .then(self.peak.cmp(&other.peak)),
+                .then((self.stages, self.peak).cmp(&(other.stages, other.peak))),
             _ => self.rank(goal).cmp(&other.rank(goal)),
         }
     }

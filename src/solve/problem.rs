@@ -106,10 +106,6 @@ impl<'a> Problem<'a> {
         self.by_profile.iter().map(|own| &*own.ranges)
     }
 
-    pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
-        &self.by_profile[profile].ranges
-    }
-
     pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
         self.by_profile[profile].times.as_deref()
     }
@@ -150,7 +146,8 @@ impl<'a> Problem<'a> {
     /// Returns the bytes on the fullest tile of `stage` if it is followed by `after` stages, as
     /// [`RangeCosts::peak`] returns them in the profile of the stage.
     pub fn peak(&self, stage: &CompiledStage, after: usize) -> Option<u64> {
-        self.costs_in(stage.profile)
+        self.by_profile[stage.profile]
+            .ranges
             .peak(stage.positions.clone(), after)
     }
 
@@ -190,10 +187,8 @@ impl<'a> Problem<'a> {
     /// cycle counts, or if a position does not exist.
     pub fn step(&self, plan: &Plan) -> Option<StepTime> {
         let stages = plan.stages().iter().zip(plan.profiles());
-        let timed: Option<Vec<_>> = stages
-            .map(|(positions, &profile)| Some((self.times_in(profile)?, positions)))
-            .collect();
-        StageTimes::step(&timed?)
+        let timed = stages.map(|(positions, &profile)| Some((self.times_in(profile)?, positions)));
+        StageTimes::step(&timed.collect::<Option<Vec<_>>>()?)
     }
 
     /// Iterates over the constraints, such as pins of layers to IPUs, that the split `plan` breaks.
@@ -225,13 +220,13 @@ impl<'a> Problem<'a> {
         let (layers, ipus) = (self.layers(), self.ipus);
         let expected = layers.saturating_sub(1);
         let mut cuts = self.by_profile.iter().map(|own| own.cut_bytes.len());
-        let positions = self.profiles().flat_map(|profile| {
-            let of_times = self.times_in(profile).map(StageTimes::positions);
-            [self.costs_in(profile).layers(), of_times.unwrap_or(layers)]
+        let mut positions = self.by_profile.iter().flat_map(|own| {
+            let of_times = own.times.as_deref().map(StageTimes::positions);
+            [own.ranges.layers(), of_times.unwrap_or(layers)]
         });
         let problem = if let Some(cuts) = cuts.find(|&cuts| cuts != expected) {
             format!("{cuts} boundaries have bytes over a cut, but the layer order has {expected}")
-        } else if let Some(other) = positions.into_iter().find(|&other| other != layers) {
+        } else if let Some(other) = positions.find(|&other| other != layers) {
             format!("{other} layers have cycles, but the layer order has {layers}")
         } else if ![1, ipus].contains(&self.limits.len()) {
             format!("{} limits for {ipus} IPUs", self.limits.len())
@@ -262,16 +257,14 @@ impl<'a> Problem<'a> {
     /// without its first or last position, which would be impossible (docs/model.md, "The memory of
     /// a stage").
     fn check_monotone(&self) -> Result<(), SolveError> {
-        let ranges = self
-            .all_ranges()
-            .flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
-        for (costs, range, peak) in ranges.filter(|(_, range, _)| range.len() > 1) {
-            for inner in [range.start..range.end - 1, range.start + 1..range.end] {
-                let least = costs.least(inner.clone());
-                if least.is_none_or(|least| least > peak) {
-                    let inner_bytes = least.map_or("are over the limit".to_owned(), |least| {
-                        format!("need {least}")
-                    });
+        for costs in self.all_ranges() {
+            for (range, peak) in costs.iter().filter(|(range, _)| range.len() > 1) {
+                for inner in [range.start..range.end - 1, range.start + 1..range.end] {
+                    let inner_bytes = match costs.least(inner.clone()) {
+                        Some(least) if least <= peak => continue,
+                        Some(least) => format!("need {least}"),
+                        None => "are over the limit".to_owned(),
+                    };
                     return Err(SolveError::Internal(format!(
                         "the layers at positions {range:?} need {peak} bytes, but those at \
                          {inner:?} inside them {inner_bytes}"

@@ -54,7 +54,7 @@ pub fn check_debug(
              ({OWN_DEBUG})"
         ));
     } else {
-        damage.extend(debug_match.damage());
+        damage.extend(debug_match.damage);
     }
     texts.extend(damage.iter().map(ToString::to_string));
     if texts.is_empty() {
@@ -140,16 +140,10 @@ pub struct DebugMatch {
     /// Number of the compute sets counted in [`named`](Self::named) (the compute set and its debug
     /// context both have a name) for which the two names are equal.
     pub same_names: usize,
-    /// Number of distinct ids of debug contexts to which programs and compute sets refer.
-    pub all_ids: usize,
-    /// Number of the ids counted in [`all_ids`](Self::all_ids) (programs and compute sets refer to
-    /// them) whose debug context is in `debug.cbor`.
-    pub all_found: usize,
-    /// Number of the debug contexts counted in `all_found` with an ancestor that the file lacks, or
-    /// with an ancestor on a cycle of parents.
-    pub orphans: usize,
-    /// Number of compute sets that have a name and a debug context.
-    pub all_named: usize,
+    /// The kinds of damage of `debug.cbor` that were found, in this order: contexts to which the
+    /// profile refers are missing; parents of such contexts are missing; compute sets have another
+    /// name than their context.
+    pub damage: Vec<Damage>,
 }
 
 /// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
@@ -176,16 +170,29 @@ impl DebugMatch {
                 .filter_map(|set| Some((&*set.name, debug_info.name(place(&set.debug_id)?))))
         };
         let both = || names().filter(|(_, of_context)| !of_context.is_empty());
+        let same_names = both().filter(|(a, b)| a == b).count();
+        let orphans = all_found().filter(|&p| debug_info.is_orphan(p)).count();
+        let counts = [
+            (
+                all_ids.len() - all_found().count(),
+                all_ids.len(),
+                Damage::Missing as fn(usize, usize) -> Damage,
+            ),
+            (orphans, all_found().count(), Damage::Orphans),
+            (
+                names().count() - same_names,
+                names().count(),
+                Damage::Renamed,
+            ),
+        ];
+        let damage = counts.into_iter().filter(|&(count, ..)| count > 0);
         Self {
             ids: ids.len(),
             found: found().count(),
             of_programs: found().filter(|&p| debug_info.is_of_programs(p)).count(),
             named: both().count(),
-            same_names: both().filter(|(a, b)| a == b).count(),
-            all_ids: all_ids.len(),
-            all_found: all_found().count(),
-            orphans: all_found().filter(|&p| debug_info.is_orphan(p)).count(),
-            all_named: names().count(),
+            same_names,
+            damage: damage.map(|(count, of, kind)| kind(count, of)).collect(),
         }
     }
 
@@ -203,22 +210,5 @@ impl DebugMatch {
         }
         let (part, of) = if has_names { (9, 10) } else { (3, 4) };
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
-    }
-
-    /// Returns the kinds of damage of `debug.cbor` that were found, in this order: contexts to
-    /// which the profile refers are missing; parents of such contexts are missing; compute sets
-    /// have another name than their context.
-    pub fn damage(&self) -> Vec<Damage> {
-        let missing = self.all_ids - self.all_found;
-        let renamed = self.all_named - self.same_names;
-        [
-            (missing, Damage::Missing(missing, self.all_ids)),
-            (self.orphans, Damage::Orphans(self.orphans, self.all_found)),
-            (renamed, Damage::Renamed(renamed, self.all_named)),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(_, damage)| damage)
-        .collect()
     }
 }

@@ -329,22 +329,12 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 }
 
 /// Returns the warnings about `all` contradictions, each with the path of the file that it is about.
-/// `profile` and `debug` are the paths as messages show them, and `has_verdict` is that of
-/// [`Contradiction::warning`].
-pub fn doubts(
-    all: &[Contradiction],
-    [profile, debug]: [String; 2],
-    has_verdict: bool,
-) -> FileWarnings {
+/// `files` are the paths of the profile and of the debug file as messages show them, and
+/// `has_verdict` is that of [`Contradiction::warning`].
+pub fn doubts(all: &[Contradiction], files: [String; 2], has_verdict: bool) -> FileWarnings {
+    let file = |found: &Contradiction| files[usize::from(found.is_of_debug())].clone();
     all.iter()
-        .map(|found| {
-            let file = if found.is_of_debug() {
-                &debug
-            } else {
-                &profile
-            };
-            (file.clone(), found.warning(has_verdict))
-        })
+        .map(|found| (file(found), found.warning(has_verdict)))
         .collect()
 }
 

@@ -29,9 +29,7 @@ pub(crate) use contexts::check_debug;
 pub use contradiction::{Contradiction, Witness, are_refused};
 pub(crate) use contradiction::{check, doubts, refuse_close, worst};
 
-use crate::profile::{
-    CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, TILES, Target,
-};
+use crate::profile::{CATEGORIES, CompiledProfile, Profile, Recorded, TILES, Target};
 
 /// Returns the contradictions within a profile: data that disagree or are missing. `has_users`
 /// returns whether any operation uses a lowered variable, given the index of the variable in
@@ -40,9 +38,8 @@ pub fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
-    let Recorded { tiles, categories } = &profile.recorded;
     [
-        check_record(tiles, categories, &profile.target),
+        check_record(&profile.recorded, &profile.target),
         programs::check_programs(profile),
         variables::check_variables(profile, has_users),
     ]
@@ -54,10 +51,9 @@ pub fn check_profile(
 /// Returns the contradictions (data that disagree or are missing) within `profile`, which may be of
 /// a compilation for several IPUs.
 pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
-    let tiles = &profile.tiles;
-    let mut found = check_record(tiles, &profile.categories, &profile.target);
+    let mut found = check_record(&profile.recorded, &profile.target);
     if let Some(sums) = &profile.variables {
-        found.extend(recorded_totals(tiles, &sums.totals));
+        found.extend(recorded_totals(&profile.recorded, &sums.totals));
     }
     found
 }
@@ -65,29 +61,22 @@ pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
 /// Compares the recorded total of each tile with `computed`, which has one entry per tile: the
 /// bytes that its variables and code take together. Returns a contradiction about the tile with the
 /// largest difference; `None` if all totals agree.
-pub fn recorded_totals(recorded: &[RecordedTile], computed: &[u64]) -> Option<Contradiction> {
-    let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let numbers = recorded
-        .iter()
-        .zip(computed)
-        .map(|(recorded, &taken)| [recorded.total, taken]);
-    worst(Witness::OneStage, TILES, fullest, numbers)
+pub fn recorded_totals(recorded: &Recorded, computed: &[u64]) -> Option<Contradiction> {
+    let tiles = recorded.tiles.iter().zip(computed);
+    let numbers = tiles.map(|(tile, &taken)| [tile.total, taken]);
+    worst(Witness::OneStage, TILES, recorded.fullest()?, numbers)
 }
 
 /// Returns the contradictions within the recorded bytes of tiles and categories: missing tables,
 /// and totals of tiles that disagree with other columns.
-fn check_record(
-    tiles: &[RecordedTile],
-    categories: &[RecordedCategory],
-    target: &Target,
-) -> Vec<Contradiction> {
+fn check_record(recorded: &Recorded, target: &Target) -> Vec<Contradiction> {
     let rows = |table, is_empty: bool| {
         is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
     };
     [
-        rows(TILES, tiles.is_empty()),
-        rows(CATEGORIES, categories.is_empty()),
-        total(tiles),
+        rows(TILES, recorded.tiles.is_empty()),
+        rows(CATEGORIES, recorded.categories.is_empty()),
+        total(recorded),
     ]
     .into_iter()
     .flatten()
@@ -97,9 +86,8 @@ fn check_record(
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that its
 /// live bytes, its total with gaps and its memory regions allow; `None` if all totals are within
 /// their ranges.
-fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
-    let fullest = tiles.iter().map(|tile| tile.total).max()?;
-    let numbers = tiles.iter().map(|row| {
+fn total(recorded: &Recorded) -> Option<Contradiction> {
+    let numbers = recorded.tiles.iter().map(|row| {
         let live = row.always_live.saturating_add(row.not_always_live);
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
@@ -111,5 +99,5 @@ fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
         };
         [row.total, computed]
     });
-    worst(Witness::Total, TILES, fullest, numbers)
+    worst(Witness::Total, TILES, recorded.fullest()?, numbers)
 }

@@ -105,12 +105,8 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
             .code
             .add_to(&mut bytes);
     }
-    let mut is_used = vec![false; profile.variables.len()];
-    let members = profile
-        .variables_of(&lacking)
-        .into_iter()
-        .flatten()
-        .filter(|&&member| !std::mem::replace(&mut is_used[member as usize], true));
+    let lists = profile.variables_of(&lacking).into_iter();
+    let members: FxHashSet<&u32> = lists.flatten().collect();
     profile.variables.add_to(members, &mut bytes);
     bytes
 }
@@ -122,9 +118,7 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
         return memory.add_to(sums);
     }
     for (instances, size) in programs.states(set) {
-        instances.change(sums, |sum, count| {
-            sum.saturating_add(count.saturating_mul(size))
-        });
+        instances.add_times(size, sums);
     }
 }
 
@@ -205,15 +199,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         let is_allowed = missing.map_or(is_shared, |missing| missing <= silent);
         [if is_allowed { listed } else { all }, listed]
     });
-    let worst = worst_of(
-        Witness::Code,
-        CATEGORIES,
-        fullest,
-        numbers,
-        |recorded, computed| {
-            u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
-        },
-    )?;
+    let misplaced = |recorded: u64, computed| {
+        u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
+    };
+    let worst = worst_of(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?;
     Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 

@@ -4,6 +4,7 @@
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the recorded bytes,
 /// and variables that lack users or debug contexts, or that do not contain the regions that
@@ -15,10 +16,9 @@ pub fn check_variables(
 ) -> Vec<Contradiction> {
     let (recorded, variables) = (&profile.recorded, &profile.variables);
     let unused = unused(profile, has_users);
-    let label = |position: &u32| &variables.labels[variables.label(*position) as usize];
     let unlabelled: Vec<u32> = (0..variables.len() as u32)
         .into_par_iter()
-        .filter(|own| label(own).lacks_contexts)
+        .filter(|&own| variables.labels[variables.label(own) as usize].lacks_contexts)
         .collect();
     let lacking = |table, what, positions: &[u32]| {
         (!positions.is_empty()).then(|| {
@@ -63,7 +63,7 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
         .category_names
         .iter()
         .position(|name| name == USER_DATA);
-    let mut unused: Vec<u32> = (0..variables.len() as u32)
+    let mut unused: FxHashSet<u32> = (0..variables.len() as u32)
         .into_par_iter()
         .filter(|&position| {
             let position = position as usize;
@@ -72,17 +72,14 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
                 && variables.classes[position] != NEVER_LIVE
         })
         .collect();
-    if unused.is_empty() {
-        return unused;
-    }
-    let mut is_used = vec![false; variables.len()];
-    for lists in [&profile.compute_set_variables, &profile.region_variables] {
-        for &member in lists.all_members() {
-            is_used[member as usize] = true;
+    if !unused.is_empty() {
+        for lists in [&profile.compute_set_variables, &profile.region_variables] {
+            for member in lists.all_members() {
+                unused.remove(member);
+            }
         }
     }
-    unused.retain(|&position| !is_used[position as usize]);
-    unused
+    unused.into_iter().collect()
 }
 
 /// Returns a contradiction about the category and tile whose variables differ most from the

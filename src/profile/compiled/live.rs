@@ -48,9 +48,6 @@ pub fn read(
     steps: &[u64],
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<LiveByIpu>> {
-    if !is_there(database) {
-        return Ok(None);
-    }
     let mut deltas = read_deltas(database, steps, |row, ipu| {
         row.check_ipu(1, ipu, ipus.count.into())?;
         Ok(true)
@@ -78,12 +75,9 @@ pub fn read(
 /// If the table cannot be read, or refers to a step whose id is not in `steps`. `steps` holds the
 /// ids of all steps, ascending.
 pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
-    let mut deltas = FxHashMap::default();
-    if database.has_table(TABLE) {
-        // In a profile of one IPU, rows of IPUs other than IPU 0 are of other replicas. These run
-        // the same program, so their rows are skipped.
-        deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
-    }
+    // In a profile of one IPU, rows of IPUs other than IPU 0 are of other replicas. These run the
+    // same program, so their rows are skipped.
+    let mut deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
@@ -99,13 +93,17 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
 
 /// Reads the changes of live bytes of each IPU from step to step. Returns a map from an IPU index,
 /// or `None` for the sum over all IPUs, to the changes. `steps` holds the ids of all steps,
-/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row.
+/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row. The
+/// map is empty if the profile lacks the table.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
     is_wanted: impl Fn(&Cells<'_>, u64) -> Result<bool>,
 ) -> Result<FxHashMap<Option<u64>, Deltas>> {
     let mut deltas = FxHashMap::<_, Deltas>::default();
+    if !is_there(database) {
+        return Ok(deltas);
+    }
     database.rows(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
         let id = row.unsigned(0)?;
         let step = steps
@@ -131,8 +129,10 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas
         .chunk_by(|one, next| one.0 == next.0)
         .map(|of_step| {
-            let changes = of_step.iter().map(|&(_, delta)| delta);
-            (of_step[0].0, changes.fold(0, i64::saturating_add))
+            let sum = of_step
+                .iter()
+                .fold(0, |sum: i64, own| sum.saturating_add(own.1));
+            (of_step[0].0, sum)
         })
         .filter(|&(_, delta)| delta != 0)
         .collect()

@@ -15,7 +15,7 @@ pub(super) use live::by_step as live_by_step;
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
 use super::{
-    BuildInfo, Database, Programs, Recorded, RecordedCategory, RecordedTile, TILES, Target,
+    BuildInfo, Database, Programs, Recorded, RecordedTile, TILES, Target,
     cells::{cell, no_row},
     cycles::read_cycles_by_ipu,
     or_warn,
@@ -37,11 +37,9 @@ pub struct CompiledProfile {
     /// The IPUs and replicas that the profile lists, which may be fewer than the model was compiled
     /// for.
     pub ipus: Ipus,
-    /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
-    /// (`memory_by_tile`).
-    pub tiles: Vec<RecordedTile>,
-    /// The recorded memory of each category of lowered variables (`memory_by_category`).
-    pub categories: Vec<RecordedCategory>,
+    /// The memory of each tile and of each category of variables as the compiler recorded it. Tiles
+    /// are numbered across all IPUs.
+    pub recorded: Recorded,
     /// Bytes of not-always-live variables on each IPU at each liveness step (execution of a
     /// program); `None` if the profile lacks these bytes, or if they contradict other tables.
     pub live: Option<LiveByIpu>,
@@ -81,7 +79,7 @@ impl CompiledProfile {
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(database.version.warning());
-        let Recorded { tiles, categories } = Recorded::read(&database)?;
+        let recorded = Recorded::read(&database)?;
         let steps = if live::is_there(&database) || database.has_rows(VARIABLES)? {
             live::read_steps(&database)?
         } else {
@@ -89,8 +87,8 @@ impl CompiledProfile {
         };
         let cycles = read_cycles_by_ipu(&database, ipus.count);
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
-        let live = live::read(&database, ipus, &tiles, &steps, &mut warnings)?;
-        let variables = variable_sums::read(&database, ipus, &tiles, &steps)?;
+        let live = live::read(&database, ipus, &recorded.tiles, &steps, &mut warnings)?;
+        let variables = variable_sums::read(&database, ipus, &recorded.tiles, &steps)?;
         let programs = with_programs.then(|| Programs::read(&database));
         let programs = or_warn(programs.transpose(), "layers on IPUs", &mut warnings);
         database.source.check_unchanged()?;
@@ -98,8 +96,7 @@ impl CompiledProfile {
             programs,
             target: database.target,
             ipus,
-            tiles,
-            categories,
+            recorded,
             live,
             variables,
             cycles,
@@ -112,7 +109,7 @@ impl CompiledProfile {
     /// `tile` exceeds the memory of a tile; 0 if the content fits, or if the profile lacks memory
     /// regions. `tile` is numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
-        let regions = self.tiles[tile].regions;
+        let regions = self.recorded.tiles[tile].regions;
         regions.map_or(0, |regions| regions.overflowed)
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     memory::LiveCurve,
     message::Warning,
     model::LayersByIpu,
-    profile::{CompiledProfile, LiveOnTile, VariableSums},
+    profile::{CompiledProfile, LiveOnTile, Recorded, VariableSums},
     report::{
         CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance,
         RecordedMemory, RecordedTileFacts, Report, TileParts, VERSION,
@@ -43,9 +43,7 @@ impl Report {
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let profile = inputs.profile;
         let limit = inputs.limits.iter().copied().max().unwrap_or(0);
-        let CompiledProfile {
-            tiles, categories, ..
-        } = profile;
+        let Recorded { tiles, categories } = &profile.recorded;
         let variables = profile.variables.as_ref();
         let ipus: Vec<_> = (0..profile.ipus.count).map(|ipu| inputs.ipu(ipu)).collect();
         Self {
@@ -78,10 +76,15 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
         let limit = *(self.limits.get(place).or(self.limits.first())).unwrap_or(&0);
-        let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
+        let totals = || {
+            profile.recorded.tiles[range.clone()]
+                .iter()
+                .map(|tile| tile.total)
+        };
         let overflow_counts = limit <= profile.target.bytes_per_tile;
         let over = range.clone().filter(|&tile| {
-            profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
+            profile.recorded.tiles[tile].total > limit
+                || overflow_counts && profile.overflowed(tile) > 0
         });
         let tiles_over = over.count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
@@ -98,7 +101,7 @@ impl FitInputs<'_> {
             tiles_over,
             overflowed: range.clone().map(|tile| profile.overflowed(tile)).sum(),
             tiles: Fullness::of(totals(), limit),
-            categories: (profile.categories.iter())
+            categories: (profile.recorded.categories.iter())
                 .map(|own| CategoryBytes::new(own, range.clone(), Some(fullest_tile.tile)))
                 .collect(),
             fullest_tile,
@@ -118,8 +121,8 @@ impl FitInputs<'_> {
 
     fn fullest_tile(&self, ipu: u32, limit: u64) -> RecordedTileFacts {
         let profile = self.profile;
-        let tile = profile.ipus.fullest_tile(&profile.tiles, ipu);
-        let recorded = &profile.tiles[tile as usize];
+        let tile = profile.ipus.fullest_tile(&profile.recorded.tiles, ipu);
+        let recorded = &profile.recorded.tiles[tile as usize];
         let sums = profile.variables.as_ref();
         let live = sums.map(|sums| (sums, &sums.tiles[ipu as usize]));
         RecordedTileFacts {
@@ -142,7 +145,7 @@ impl FitInputs<'_> {
     /// variables are gaps. Without lowered variables (`None`), the recorded categories tell the
     /// bytes of code, and the rest counts as variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
-        let recorded = &self.profile.tiles[tile as usize];
+        let recorded = &self.profile.recorded.tiles[tile as usize];
         let mut parts = TileParts::default();
         if let Some((sums, live)) = live {
             for &(category, name, bytes) in &live.live {
@@ -150,7 +153,7 @@ impl FitInputs<'_> {
             }
             parts.gaps = recorded.total.saturating_sub(parts.total());
         } else {
-            for category in &self.profile.categories {
+            for category in &self.profile.recorded.categories {
                 parts.add(&category.name, None, category.bytes.get(tile).into());
             }
             parts.gaps = recorded.beyond_variables();
@@ -171,7 +174,7 @@ impl FitInputs<'_> {
         if points.first().is_some_and(|&(step, _)| step > 0) {
             points.insert(0, (0, 0));
         }
-        let tiles = profile.tiles[profile.ipus.tiles(ipu)].iter();
+        let tiles = profile.recorded.tiles[profile.ipus.tiles(ipu)].iter();
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,

@@ -14,20 +14,17 @@ const MAX_COMPARED: usize = 64;
 
 /// A beginning of a split: its first stages (none by default), and what they cost.
 #[derive(Default)]
-pub(super) struct Beginning {
+pub struct Beginning {
     /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. The
     /// search only compares beginnings of splits with equal first stages, because Out (the
     /// operations after the last layer) may run on the first IPU. The copies between Out and the
     /// first stage then depend on the profiles of both.
     pub first: (usize, usize),
-    /// The last stage of this beginning of a split. If the beginning has no stages: an empty stage
-    /// at position 0, so that the next stage starts there.
-    pub last: CompiledStage,
-    /// Index of the beginning of a split to which the stage `last` was added, among all beginnings
-    /// with one stage fewer.
-    pub previous: usize,
+    /// The stages of this beginning of a split, from stage 0 on.
+    pub stages: Vec<CompiledStage>,
     /// Index of this beginning of a split in the list of all beginnings with the same number of
-    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0.
+    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
+    /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these stages.
     pub at_least: u128,
@@ -55,6 +52,11 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
+    /// Returns the position where the next stage starts.
+    pub fn end(&self) -> usize {
+        self.stages.last().map_or(0, |last| last.positions.end)
+    }
+
     /// Returns whether this beginning is at least as good as `other`: whichever stages follow, a
     /// split with this beginning is no worse than one with `other`. Both beginnings must end at the
     /// same position.
@@ -76,12 +78,12 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
     some.iter().zip(others).all(|(one, other)| one <= other)
 }
 
-/// Returns the beginnings `extended`, each of which adds one stage to one of the beginnings
-/// `before`, without those for which another one is at least as good ([`Beginning::beats`]). The
-/// result is in the order of the lower bounds on the step.
-pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning]) -> Vec<Beginning> {
-    let place = |one: &Beginning| (one.last.positions.end, one.first);
-    extended.sort_by_cached_key(|one| (before[one.previous].rank, one.last.positions.end));
+/// Returns the beginnings `extended`, to each of which one stage was just added, without those for
+/// which another one is at least as good ([`Beginning::beats`]). The result is in the order of the
+/// lower bounds on the step.
+pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
+    let place = |one: &Beginning| (one.end(), one.first);
+    extended.sort_by_cached_key(|one| (one.rank, one.end()));
     for (rank, one) in extended.iter_mut().enumerate() {
         one.rank = rank;
     }
@@ -108,19 +110,18 @@ pub(super) fn without_beaten(mut extended: Vec<Beginning>, before: &[Beginning])
 /// passes of its stage) are grouped into *terms*. In all slots of a term, each stage up to the
 /// added one runs the same passes, and the lower bound on the cycles of later stages is the same. A
 /// term is open if later stages have work in its slots, otherwise it is closed.
-pub(super) struct Level {
+pub struct Level {
     /// Index of the stage that is added to all beginnings of splits (their first stages) at this
     /// level.
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
-    /// The terms (groups of slots of a step with one lower bound on their cycles), each with its
-    /// number of slots. The open terms, in whose slots stages after the added one have work, come
-    /// first.
-    terms: Vec<(Term, u64)>,
-    /// Number of open terms in `terms`: groups of slots in which stages after the added one have
-    /// work.
-    open: usize,
+    /// The open terms (groups of slots of a step with one lower bound on their cycles, in which
+    /// stages after the added one have work), each with its number of slots, in ascending order.
+    open: Vec<(Term, u64)>,
+    /// The closed terms (groups of slots in which no stage after the added one has work), each with
+    /// its number of slots.
+    closed: Vec<(Term, u64)>,
 }
 
 /// A term: a group of slots (intervals of a step) for which the search has one lower bound on the
@@ -129,8 +130,8 @@ pub(super) struct Level {
 struct Term {
     /// Whether no stage after the added one has work in these slots. Otherwise, the term is open.
     is_closed: bool,
-    /// The term to which these slots belonged when the stage before was added: its index in
-    /// [`Level::terms`]. It was an open term. The index is 0 if the first stage is added.
+    /// The open term to which these slots belonged when the stage before was added, as an index
+    /// into [`Level::open`]; 0 if the first stage is added.
     from: usize,
     /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
     /// these slots, as an index into [`NextStage::active`].
@@ -176,9 +177,9 @@ impl Level {
             for (term, (kind, _)) in own.iter().zip(&kinds) {
                 *counts.entry(*term).or_insert(0) += kind.count;
             }
-            let terms: Vec<(Term, u64)> = counts.into_iter().collect();
-            let open = terms.partition_point(|(term, _)| !term.is_closed);
-            let index = |term: &Term| terms.partition_point(|(other, _)| other < term);
+            let (open, closed): (Vec<(Term, u64)>, _) =
+                counts.into_iter().partition(|(term, _)| !term.is_closed);
+            let index = |term: &Term| open.partition_point(|(other, _)| other < term);
             kinds = own
                 .iter()
                 .zip(&kinds)
@@ -188,8 +189,8 @@ impl Level {
             Self {
                 stage,
                 slots: slots.count(),
-                terms,
                 open,
+                closed,
             }
         };
         (0..stages).map(level).collect()
@@ -199,7 +200,7 @@ impl Level {
     /// for each open term (a group of slots in which later stages have work), a lower bound on the
     /// cycles of a slot. `before` has these bounds before the addition.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
-        let open = self.terms[..self.open].iter();
+        let open = self.open.iter();
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
@@ -208,8 +209,7 @@ impl Level {
     /// terms), and is a lower bound. The second sum is over all other slots (closed terms).
     /// `before` is [`Beginning::busiest`] before the addition.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
-        let (open, closed) = self.terms.split_at(self.open);
-        [open, closed].map(|terms| {
+        [&self.open, &self.closed].map(|terms| {
             terms.iter().fold(0u128, |sum, (term, count)| {
                 let busiest = u128::from(next.busiest(before, term));
                 sum.saturating_add(busiest * u128::from(*count))
@@ -219,7 +219,7 @@ impl Level {
 }
 
 /// A stage that may follow a beginning of a split (its first stages), with its costs.
-pub(super) struct NextStage {
+pub struct NextStage {
     pub stage: CompiledStage,
     /// Bytes on the fullest tile of this stage.
     pub peak: u64,

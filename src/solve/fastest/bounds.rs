@@ -12,11 +12,11 @@ type CyclesByPasses = [u64; 4];
 /// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
 /// (from 0) and the position where the first of them starts; `None` if this number of stages cannot
 /// cover all positions from there on.
-pub(super) type RestsByStages = Vec<Vec<Option<RestBounds>>>;
+pub type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
-pub(super) struct RestBounds {
+pub struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
     pub busiest: CyclesByPasses,
@@ -29,7 +29,7 @@ pub(super) struct RestBounds {
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
 /// If it matters which IPU runs a stage, the bounds only hold for splits into exactly `stages`
 /// stages.
-pub(super) fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
+pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
     rests[0][layers] = Some(RestBounds::default());
@@ -45,7 +45,7 @@ pub(super) fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStage
 /// is an interval of a step in which each IPU works on the passes of its stage; slots in which the
 /// same stages run the same passes are of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RestActivity {
+pub struct RestActivity {
     /// The passes that all of the last stages of a split run in slots (intervals of the step) of
     /// this kind, as an index into [`CyclesByPasses`]. A pass that only some of them run is left
     /// out.

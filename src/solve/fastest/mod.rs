@@ -28,11 +28,11 @@ use super::{
 use crate::time::{Rate, StageTimes};
 use beginning::{Beginning, Level, NextStage, without_beaten};
 use bounds::{RestsByStages, rests};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, slice, sync::Arc};
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. So many additions take some tenths of a second.
-pub(super) const MAX_TRIES: u64 = 50_000;
+pub const MAX_TRIES: u64 = 50_000;
 /// A first search for each number of stages finds a fast split soon. It adds a stage at most
 /// [`MAX_TRIES`] / [`FIRST_SEARCH`] times. Compared with that split, the second search can prove
 /// that more beginnings of splits (their first stages) are too slow.
@@ -84,11 +84,7 @@ impl TimedSplit {
 /// stages) at most `max_tries` times, after a shorter search for each number of stages
 /// ([`FIRST_SEARCH`]). [`Solution::is_shortest`] is false if the search cannot rule out a faster
 /// split. Returns `None` without cycle counts.
-pub(super) fn fastest(
-    checked: &CheckedProblem<'_>,
-    start: &Plan,
-    max_tries: u64,
-) -> Option<Solution> {
+pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Option<Solution> {
     let profiles = checked.problem.by_profile.iter();
     let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
@@ -103,14 +99,13 @@ pub(super) fn fastest(
         })
         .collect();
     searches.sort_by(|a, b| a.at_least.compare(b.at_least));
-    let (mut left, mut open) = (max_tries, Vec::new());
-    for search in searches {
+    searches.retain(|search| {
         let mut few = max_tries / FIRST_SEARCH;
-        let given_up = search.run(&mut best, &mut few);
-        open.extend(given_up.map(|_| search));
-    }
+        search.run(&mut best, &mut few).is_some()
+    });
+    let mut left = max_tries;
     let mut may_be_faster = checked.stages > MAX_STAGES;
-    for search in open {
+    for search in searches {
         let given_up = search.run(&mut best, &mut left);
         may_be_faster |= given_up.is_some_and(|least| least.compare(best.rate).is_lt());
     }
@@ -175,25 +170,22 @@ impl<'a> StageSearch<'a> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
         }
-        let levels = Level::of_all(self.times[0], self.stages);
-        let (mut placed, mut given_up) = (Vec::new(), None::<Rate>);
+        let mut given_up = None::<Rate>;
         let mut beginnings = vec![Beginning::default()];
-        for (stage, level) in levels.iter().enumerate() {
-            let share = *left / (self.stages - stage) as u64;
+        for level in Level::of_all(self.times[0], self.stages) {
+            let share = *left / (self.stages - level.stage) as u64;
             let mut unused = share;
-            let (found, least) = self.extended(&beginnings, level, best, &mut unused);
+            let (found, least) = self.extended(&beginnings, &level, best, &mut unused);
             *left -= share - unused;
             given_up = given_up
                 .into_iter()
                 .chain(least)
                 .min_by(|a, b| a.compare(*b));
-            beginnings = without_beaten(found, &beginnings);
-            let last = |one: &Beginning| (one.previous, one.last.clone());
-            placed.push(beginnings.iter().map(last).collect());
+            beginnings = without_beaten(found);
         }
-        for (index, complete) in beginnings.iter().enumerate() {
-            if self.may_beat(best, complete)
-                && let Some(found) = TimedSplit::new(self.checked, split(&placed, index))
+        for complete in beginnings {
+            if self.may_beat(best, &complete)
+                && let Some(found) = TimedSplit::new(self.checked, complete.stages)
                 && found.is_better_than(best)
             {
                 *best = found;
@@ -229,8 +221,8 @@ impl<'a> StageSearch<'a> {
     ) -> (Vec<Beginning>, Option<Rate>) {
         let mut found = Vec::new();
         let mut next = BTreeMap::new();
-        for (index, beginning) in beginnings.iter().enumerate() {
-            let start = beginning.last.positions.end;
+        for beginning in beginnings {
+            let start = beginning.end();
             let next = next
                 .entry(start)
                 .or_insert_with(|| self.next_stages(level, start, best));
@@ -238,10 +230,10 @@ impl<'a> StageSearch<'a> {
                 return (found, Some(self.rate(beginning)));
             };
             *left = less;
-            let extended = next
-                .iter()
-                .filter_map(|next| self.extend(level, (index, beginning), next, best));
-            found.extend(extended);
+            found.extend(
+                next.iter()
+                    .filter_map(|next| self.extend(level, beginning, next, best)),
+            );
         }
         (found, None)
     }
@@ -257,7 +249,7 @@ impl<'a> StageSearch<'a> {
             _ => start + 1..(layers + 1).saturating_sub(after),
         };
         let stages = self.checked.problem.stages(start, ends);
-        let next = stages.filter_map(|stage| {
+        let next = |stage: CompiledStage| {
             let peak = self.checked.peak_at(level.stage, self.stages, &stage)?;
             let rest = self.rests[after][stage.positions.end]?;
             let times = self.times[stage.profile];
@@ -277,17 +269,16 @@ impl<'a> StageSearch<'a> {
                 active,
                 update: own.update + out.update,
             })
-        });
-        next.collect()
+        };
+        stages.filter_map(next).collect()
     }
 
-    /// Adds the stage `next` to `beginning` (the first stages of a split), which has the index
-    /// `index` among all beginnings with as many stages. Returns `None` if no split with the longer
-    /// beginning can be better than `best`.
+    /// Adds the stage `next` to `beginning` (the first stages of a split). Returns `None` if no
+    /// split with the longer beginning can be better than `best`.
     fn extend(
         &self,
         level: &Level,
-        (index, beginning): (usize, &Beginning),
+        beginning: &Beginning,
         next: &NextStage,
         best: &TimedSplit,
     ) -> Option<Beginning> {
@@ -307,12 +298,11 @@ impl<'a> StageSearch<'a> {
             .min();
         let sum = [closed, open, copies.unwrap_or(0), update.max(self.update)];
         let mut extended = Beginning {
-            previous: index,
+            rank: beginning.rank,
             first: match level.stage {
                 0 if self.times.len() > 1 => (next.stage.positions.end, profile),
                 _ => beginning.first,
             },
-            last: next.stage.clone(),
             at_least: sum.into_iter().fold(0, u128::saturating_add),
             closed,
             sends: self.times[profile].sends(&next.stage.positions)[1],
@@ -321,6 +311,7 @@ impl<'a> StageSearch<'a> {
             ..Beginning::default()
         };
         self.may_beat(best, &extended).then(|| {
+            extended.stages = [&beginning.stages[..], slice::from_ref(&next.stage)].concat();
             extended.sent = sent.collect();
             extended.busiest = level.busiest(&beginning.busiest, next).collect();
             extended
@@ -341,25 +332,11 @@ impl<'a> StageSearch<'a> {
         let (times, stage) = (self.times[*profile], (level.stage, positions));
         let previous = match level.stage {
             0 => self.times,
-            _ => std::slice::from_ref(&self.times[beginning.last.profile]),
+            stage => slice::from_ref(&self.times[beginning.stages[stage - 1].profile]),
         };
-        let later = self.times.iter().map(std::slice::from_ref);
+        let later = self.times.iter().map(slice::from_ref);
         later.map(move |later| times.with_copies(before, stage, [previous, later]))
     }
-}
-
-/// Returns the stages of the split with index `index` in the last entry of `placed`. Entry n of
-/// `placed` has two values for each beginning of a split with n + 1 stages: the index, in the entry
-/// before, of this beginning without its last stage, and the last stage.
-fn split(placed: &[Vec<(usize, CompiledStage)>], mut index: usize) -> Vec<CompiledStage> {
-    let last_first = placed.iter().rev().map(|beginnings| {
-        let (previous, last) = &beginnings[index];
-        index = *previous;
-        last.clone()
-    });
-    let mut stages: Vec<CompiledStage> = last_first.collect();
-    stages.reverse();
-    stages
 }
 
 #[cfg(test)]

@@ -48,7 +48,10 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
     let path = or_skip!(sample("firehose.profile.pop"));
     let profile = CompiledProfile::read(&path, true).unwrap();
     assert_eq!(profile.warnings, []);
-    assert_eq!((profile.ipus.count, profile.tiles.len()), (1, 1472));
+    assert_eq!(
+        (profile.ipus.count, profile.recorded.tiles.len()),
+        (1, 1472)
+    );
     let variables = profile.variables.as_ref().expect("variables");
     assert_eq!(variables.count, 51_880);
     let live = profile.live.as_ref().expect("liveness by IPU");
