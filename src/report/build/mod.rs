@@ -115,7 +115,11 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = (inputs.is_full().then(|| inputs.memory.ties())).unwrap_or_default();
+        let shared = if inputs.is_full() {
+            inputs.memory.ties()
+        } else {
+            Vec::new()
+        };
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),

@@ -88,7 +88,7 @@ fn check_over(
     if range.is_empty() || range.end > problem.layers() {
         return Err(CertificateError::NoRange(range.clone()));
     }
-    match problem.costs_in(0).least(range.clone()) {
+    match problem.by_profile[0].ranges.least(range.clone()) {
         Some(peak) if peak <= limit => Err(CertificateError::WithinLimit(range.clone())),
         _ => Ok(()),
     }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{
     Conflict, Goal, Plan, Problem, ProfileCosts, Score, Solution, SolveError, agree, broken,
     checked_problem::CheckedProblem,
-    explain, fewest_stages, greedy, prove, scored, solve,
+    dynamic_program, explain, fewest_stages, greedy, prove, scored, solve,
     testing::{Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case},
     unproven,
 };

@@ -59,11 +59,18 @@ fn check(subject: &Subject) -> &'static str {
 
 /// Exchanges are a part of the cycles of each position, and of some not all.
 fn check_exchanges(found: &CyclesByLayer) {
-    let mut positions = found.by_layer.iter().zip(&found.exchange_by_layer);
-    assert!(positions.all(|(all, exchange)| exchange <= all));
+    let (all, exchange) = (by_layer(found), &found.exchange_by_layer);
+    assert!(all.iter().zip(exchange).all(|(all, part)| part <= all));
     assert!(found.unplaced_exchange <= found.unplaced);
-    let [all, exchange] = [&found.by_layer, &found.exchange_by_layer];
-    assert!(exchange.iter().sum::<u64>() > 0 && all != exchange);
+    assert!(exchange.iter().sum::<u64>() > 0 && all != *exchange);
+}
+
+fn by_layer(found: &CyclesByLayer) -> Vec<u64> {
+    found
+        .passes_by_layer
+        .iter()
+        .map(|own| own.total())
+        .collect()
 }
 
 /// Compares the cycles of each position, and those of no position, with the planted ones.
@@ -73,8 +80,9 @@ fn check_positions(found: &CyclesByLayer, planted: &Cycles) {
         positions,
         nowhere,
     } = planted;
-    assert_eq!(found.by_layer.len(), positions.len());
-    for (position, (&found, truth)) in found.by_layer.iter().zip(positions).enumerate() {
+    let by_layer = by_layer(found);
+    assert_eq!(by_layer.len(), positions.len());
+    for (position, (&found, truth)) in by_layer.iter().zip(positions).enumerate() {
         let truth = truth.div_ceil(*runs);
         // If contexts of a framework do not distinguish the compiler's exchanges from operations,
         // these count before the layers.
@@ -87,8 +95,8 @@ fn check_positions(found: &CyclesByLayer, planted: &Cycles) {
     }
     // The difference is the cycles of operations that span the model, which are divided equally
     // among places; none are lost.
-    let all = found.by_layer.iter().sum::<u64>() + found.unplaced;
+    let all = by_layer.iter().sum::<u64>() + found.unplaced;
     let truth = (positions.iter().sum::<u64>() + nowhere).div_ceil(*runs);
-    let rounded = found.by_layer.len() as u64 + 1;
+    let rounded = by_layer.len() as u64 + 1;
     assert!(all.abs_diff(truth) <= rounded, "{all} of {truth}");
 }

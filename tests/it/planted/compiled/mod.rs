@@ -43,7 +43,7 @@ fn check(case: &Case) {
 
 fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
     let compiled = &case.compiled;
-    let tiles = compiled.read.profile.tiles.iter();
+    let tiles = compiled.read.profile.recorded.tiles.iter();
     let recorded: Vec<u64> = tiles.map(|tile| tile.total).collect();
     let truth = &compiled.truth;
     let planted = truth.iter().flat_map(|stage| stage.tiles.iter().copied());
