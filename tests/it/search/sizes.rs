@@ -271,6 +271,6 @@ fn settings_that_contradict_each_other_are_wrong_usage() {
         }
     }
     let both = "fixtures/training-pipeline --solve --amp=0.6 --amp=0.3=x --micro-batch=1 --micro-batch=2=x";
-    popliner(both.split(' ')).refuses(2, &["--amp", "--micro-batch", "only one of them"]);
+    popliner(both.split(' ')).refuses(2, &["--amp", "--micro-batch", "works on one profile"]);
     popliner("fixtures/training-pipeline --fit --amp=0.6".split(' ')).refuses(2, &["--amp"]);
 }
