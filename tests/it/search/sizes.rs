@@ -169,30 +169,20 @@ fn another_model_is_refused_with_what_differs() {
     let at = |name: &str| folder.path().join(name);
     write(&at("own"), model);
     for (name, from, to, different) in [
-        (
-            "layers",
-            "--layers 4",
-            "--layers 3",
-            "layer is nothing in place of 3",
-        ),
+        ("layers", "--layers 4", "--layers 3", "in place of layer 3"),
         (
             "tiles",
             "--tiles 6",
             "--tiles 5",
-            "number of tiles is 5 in place of 6",
+            "5 tiles in place of 6 tiles",
         ),
         (
             "mode",
             "training",
             "inference",
-            "program is inference in place of training",
+            "for inference in place of a program for training",
         ),
-        (
-            "framework",
-            "popart",
-            "tensorflow",
-            "framework is TensorFlow",
-        ),
+        ("framework", "popart", "tensorflow", "framework TensorFlow"),
         (
             "pipelined",
             "--execution",
@@ -203,7 +193,7 @@ fn another_model_is_refused_with_what_differs() {
             "tied",
             "--execution",
             "--execution --tied ends",
-            "its weight is Embedding",
+            "it has weight Embedding",
         ),
     ] {
         write(&at(name), &model.replace(from, to));
