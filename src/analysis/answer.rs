@@ -29,8 +29,15 @@ use std::{cmp::Ordering, sync::Arc};
 /// layers, for later requests.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
-    /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
-    pub further: &'s [FurtherProfile],
+    /// Number of samples in a micro-batch. `None` for the size of the main profile (the first that
+    /// the user names), which is an option of the request.
+    samples: Option<u64>,
+    /// The profiles with this micro-batch size: the main profile, if it has this size, then those
+    /// with another available memory proportion.
+    profiles: Vec<&'s Analysis>,
+    /// If the model was recorded with several micro-batch sizes: the answers with each size alone,
+    /// first those with the size of the main profile.
+    pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The layerings (assignments of operations to layers) that requests have needed. Each entry
@@ -41,14 +48,12 @@ pub(crate) struct Answers<'s> {
 }
 
 /// Key by which a layering (an assignment of operations to layers) is cached: the options that it
-/// depends on, its index from the coarsest layering (0) to the finest, and the micro-batch size of
-/// its profile.
+/// depends on, and its index from the coarsest layering (0) to the finest.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
     placement: PlacementOptions,
     number: usize,
-    samples: Option<u64>,
 }
 
 /// One layering (assignment of operations to layers) of one profile, such as whole layers or the
@@ -80,36 +85,50 @@ impl<'s> Answers<'s> {
         layers: &'s FrozenVec<Box<Layers<'s>>>,
         progress: &Progress,
     ) -> Self {
-        Self {
-            analysis,
-            further,
-            layers,
-            levels: FrozenVec::new(),
-            known: FrozenVec::new(),
-            progress: progress.clone(),
+        let with_size = |samples: Option<u64>| {
+            let main = samples.is_none().then_some(analysis);
+            let further = further.iter().filter(|own| own.samples == samples);
+            Self {
+                analysis,
+                samples,
+                profiles: main
+                    .into_iter()
+                    .chain(further.map(|own| &own.analysis))
+                    .collect(),
+                sizes: Vec::new(),
+                layers,
+                levels: FrozenVec::new(),
+                known: FrozenVec::new(),
+                progress: progress.clone(),
+            }
+        };
+        let further = further.iter().map(|own| own.samples);
+        let sizes: Vec<_> = [None]
+            .into_iter()
+            .chain(further.filter(Option::is_some))
+            .map(with_size)
+            .collect();
+        let mut answers = with_size(None);
+        if sizes.len() > 1 {
+            answers.sizes = sizes;
         }
+        answers
     }
 
+    /// Returns the layering into whole layers in the main profile, the first that the user names.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(None, request)
-    }
-
-    /// Returns the layering into whole layers in the profile whose micro-batches have `samples`
-    /// samples, as [`Level::samples`] names it.
-    pub fn whole_layers_of(&self, samples: Option<u64>, request: &Request) -> Result<&Level<'s>> {
-        let whole = self.nth_level(samples, request, 0)?;
+        let whole = self.by_size()[0].nth_level(request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Iterates over the micro-batch sizes in which the model was recorded and that `request`
-    /// allows, as [`Level::samples`] names them: first `None`, the size of the main profile.
-    pub fn sizes(&self, request: &Request) -> impl Iterator<Item = Option<u64>> {
-        let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let further = self.further.iter().map(|own| own.samples);
-        [None]
-            .into_iter()
-            .chain(further.filter(Option::is_some))
-            .filter(move |samples| only.is_none_or(|only| samples.or(first) == Some(only)))
+    /// Returns the answers with each micro-batch size in which the model was recorded, first those
+    /// with the size of the main profile.
+    pub fn by_size(&self) -> &[Self] {
+        if self.sizes.is_empty() {
+            std::slice::from_ref(self)
+        } else {
+            &self.sizes
+        }
     }
 
     /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
@@ -138,21 +157,21 @@ impl<'s> Answers<'s> {
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let found = self
-            .sizes(request)
-            .map(|samples| self.fitting_of(samples, request, groups))
+            .by_size()
+            .iter()
+            .map(|own| own.fitting_with_size(request, groups))
             .collect::<Result<Vec<_>>>()?;
         Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
-    fn fitting_of(
+    fn fitting_with_size(
         &self,
-        samples: Option<u64>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
-            for level in self.levels_of(samples, request) {
+            for level in self.own_levels(request) {
                 let Some(answer) = level?.best(request, pipelines)? else {
                     continue;
                 };
@@ -233,7 +252,7 @@ impl<'s> Answers<'s> {
         let Some(all) = self.in_common(request, all)? else {
             return Ok(answer);
         };
-        let index = self.index_of(all, level.samples, request)?;
+        let index = self.index_of(all, request)?;
         let whole = self.levels[index].best(request, pipelines)?;
         Ok(whole.unwrap_or(answer))
     }
@@ -251,24 +270,16 @@ impl<'s> Answers<'s> {
     /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
     /// each micro-batch size, first whole layers, then the finer modules inside them.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        self.sizes(request)
-            .flat_map(move |samples| self.levels_of(samples, request))
+        self.by_size()
+            .iter()
+            .flat_map(move |own| own.own_levels(request))
     }
 
-    fn levels_of<'l>(
-        &'l self,
-        samples: Option<u64>,
-        request: &Request,
-    ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..).map_while(move |number| self.nth_level(samples, request, number).transpose())
+    fn own_levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+        (0..).map_while(move |number| self.nth_level(request, number).transpose())
     }
 
-    fn nth_level(
-        &self,
-        samples: Option<u64>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<&Level<'s>>> {
+    fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
         if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
@@ -280,14 +291,13 @@ impl<'s> Answers<'s> {
                 .collect(),
             placement: request.placement.clone(),
             number,
-            samples,
         };
         let index = match self.known.iter().find(|known| known.0 == choice) {
             Some(&(_, index)) => index,
             None => {
                 let index = self
-                    .nth_layers(samples, request, number)?
-                    .map(|layers| self.index_of(layers, samples, request))
+                    .nth_layers(request, number)?
+                    .map(|layers| self.index_of(layers, request))
                     .transpose()?;
                 self.known.push(Box::new((choice, index)));
                 index
@@ -296,27 +306,16 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Divides the model into layers in each profile with the micro-batch size `samples`: the main
-    /// profile and those with another available memory proportion if `samples` is `None`,
-    /// otherwise the only profile of this size. Returns the layers in each of these profiles. The
+    /// Divides the model into layers in each of [`profiles`](Self::profiles), and returns them. The
     /// layers are whole if `number` is 0, and finer if it is higher. Returns `None` if the layers
     /// cannot be divided so finely.
-    fn nth_layers(
-        &self,
-        samples: Option<u64>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<Vec<Layers<'s>>>> {
+    fn nth_layers(&self, request: &Request, number: usize) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
-            let main = samples.is_none().then_some(self.analysis);
-            let further = self.further.iter().filter(|own| own.samples == samples);
-            return main
-                .into_iter()
-                .chain(further.map(|own| &own.analysis))
+            return (self.profiles.iter())
                 .map(|analysis| analysis.layers(request).map(Some))
                 .collect();
         }
-        let whole = self.whole_layers_of(samples, request)?;
+        let whole = self.whole_layers(request)?;
         let finer = whole
             .in_each_profile
             .iter()
@@ -357,20 +356,15 @@ impl<'s> Answers<'s> {
     /// Returns the index in `levels` (the layerings found so far) of the layering `all`, which has
     /// the layers of the model in each profile. Adds the layering if it is new. An error if the
     /// profiles are of different models.
-    fn index_of(
-        &self,
-        all: Vec<Layers<'s>>,
-        samples: Option<u64>,
-        request: &Request,
-    ) -> Result<usize> {
-        let is_known = |level: &Level<'_>| level.samples == samples && level.layers.are_as(&all[0]);
+    fn index_of(&self, all: Vec<Layers<'s>>, request: &Request) -> Result<usize> {
+        let is_known = |level: &Level<'_>| level.layers.are_as(&all[0]);
         if let Some(index) = self.levels.iter().position(is_known) {
             return Ok(index);
         }
         for other in &all[1..] {
             check_same(&all[0], other)?;
         }
-        let step = request.options.step.with_size(samples);
+        let step = request.options.step.with_size(self.samples);
         let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
         for layers in all {
             let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
@@ -383,7 +377,7 @@ impl<'s> Answers<'s> {
             layers: in_each_profile[0],
             in_each_profile,
             space: Space::new(tables, self.progress.clone()),
-            samples,
+            samples: self.samples,
         }));
         Ok(self.levels.len() - 1)
     }

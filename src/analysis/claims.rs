@@ -44,7 +44,7 @@ impl<'s> Answers<'s> {
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
             sweep: self.sweep(request, answer)?,
-            sizes: self.by_size(request)?,
+            sizes: self.of_sizes(request)?,
             ..Claims::default()
         };
         if request.judged.is_some() {
@@ -316,19 +316,11 @@ impl<'s> Answers<'s> {
 
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
-    fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
-        if self.sizes(request).nth(1).is_none() {
-            return Ok(Vec::new());
-        }
-        let own = request.options.step.micro_batch.unwrap_or(1);
+    fn of_sizes(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
         let mut sizes = Vec::new();
-        for samples in self.sizes(request) {
-            let only = Request {
-                only_size: samples.or(Some(own)),
-                ..request.clone()
-            };
-            let layers = self.whole_layers_of(samples, request)?.layers;
-            sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
+        for own in &self.sizes {
+            let layers = own.whole_layers(request)?.layers;
+            sizes.extend(own.answered(request.changed())?.map(|claim| OfSize {
                 profile: layers.analysis.displayed(),
                 claim,
             }));

@@ -49,9 +49,6 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
-    /// The only micro-batch size (in samples) to search, if the model was recorded with several
-    /// sizes; `None` for all sizes.
-    pub only_size: Option<u64>,
     /// How much the report contains besides the split: nothing, everything, or also data that only
     /// an HTML page shows.
     pub detail: Detail,

@@ -72,8 +72,8 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for samples in self.sizes(request) {
-            check_same(whole.layers, self.whole_layers_of(samples, request)?.layers)?;
+        for own in self.by_size() {
+            check_same(whole.layers, own.whole_layers(request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {

@@ -295,7 +295,6 @@ impl Options {
             goal: search.objective,
             constraints: [&search.pin[..], &search.together, &search.cut_before].concat(),
             judged: self.results.judged().cloned(),
-            only_size: None,
             detail,
             arguments: self.arguments.clone(),
         }
