@@ -12,7 +12,7 @@ use crate::{
     memory::{Pipeline, Recompute, StatePlace},
     message::UsageError,
     model::Placement,
-    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize},
+    search::{Candidate, Claim, Claims, Front, IpuCount},
     solve::Goal,
 };
 use anyhow::Result;
@@ -316,16 +316,12 @@ impl<'s> Answers<'s> {
 
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
-    fn of_sizes(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
+    fn of_sizes(&self, request: &Request) -> Result<Vec<Claim<'s>>> {
         let mut sizes = Vec::new();
         for own in &self.sizes {
-            let layers = own.whole_layers(request)?.layers;
-            sizes.extend(own.answered(request.changed())?.map(|claim| OfSize {
-                profile: layers.analysis.displayed(),
-                claim,
-            }));
+            sizes.extend(own.answered(request.changed())?);
         }
-        sizes.sort_by_key(|size| size.claim.best.samples);
+        sizes.sort_by_key(|claim| claim.best.samples);
         Ok(sizes)
     }
 
