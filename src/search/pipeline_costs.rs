@@ -85,13 +85,13 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns the costs as if the profile with index `profile` were the only profile of the model.
+    /// Returns the costs as if all profiles of the model were equal to the one with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
+        let count = self.by_profile.len();
         Self {
-            memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
-            by_profile: vec![self.by_profile[profile].clone()],
-            question: Arc::clone(&self.question),
-            ipus: self.ipus,
+            memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile]); count],
+            by_profile: vec![self.by_profile[profile].clone(); count],
+            ..self.clone()
         }
     }
 
