@@ -170,7 +170,8 @@ impl StageTimes {
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
-        let wanted = self.options.wanted_micro_batches();
+        let options = &self.options;
+        let wanted = options.micro_batches.unwrap_or(options.usual_micro_batches);
         match depth as u64 {
             _ if !self.is_training && schedule == Schedule::Sequential => wanted.max(1),
             depth if !self.is_training => wanted.max(depth).max(1),

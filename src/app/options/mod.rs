@@ -274,9 +274,9 @@ impl Options {
                 step: StepOptions {
                     micro_batches: time.micro_batches,
                     link_bandwidth: time.ipu_link_bandwidth,
-                    counted_batch: None,
                     micro_batch: OfProfile::values(&time.micro_batch).first().copied(),
                     streaming_bandwidth: time.streaming_bandwidth,
+                    ..StepOptions::default()
                 },
                 split: self.wants_split(),
                 sweep: self.results.sweep,
