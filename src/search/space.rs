@@ -140,9 +140,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first, open.len())?.is_some() => {
-                    tiles = Tiles::Critical
-                }
+                Some(first) if self.needs_more(&first, open.len())? => tiles = Tiles::Critical,
                 first => return Ok(first),
             }
         }
@@ -242,44 +240,27 @@ impl<'a> Space<'a> {
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,
-            ..costs.problem()
+            ..costs.problem_on(stages)
         };
         let mut found = None;
         if stages <= costs.ipus {
             found = solve::unproven(&problem)?;
         }
         if found.is_none() {
-            found = solve::unproven(&Problem {
-                ipus: stages,
-                ..problem.at_any_limit()
-            })?;
+            found = solve::unproven(&problem.at_any_limit())?;
         }
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
 
     /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
-    /// that later searches include it, and returns the bytes on the fullest tile of the split;
-    /// otherwise returns `None`.
-    fn more_bytes(&self, found: &Candidate, pipelines: usize) -> Result<Option<u64>> {
-        let plan = &found.solution.plan;
-        let placed = PlacedStage::of_split(plan.stages());
-        let (mut highest, mut is_more) = (0, false);
-        for (number, tables) in self.profiles.iter().enumerate() {
-            let own: Vec<(PlacedStage, u64)> = placed
-                .iter()
-                .zip(&found.peaks)
-                .zip(plan.profiles())
-                .filter(|&(_, &profile)| profile == number)
-                .map(|((stage, &assumed), _)| (stage.clone(), assumed))
-                .collect();
-            let peaks = tables.exact_peaks((found.pipeline, pipelines), &own)?;
-            for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
-                is_more |= peak > assumed;
-                highest = highest.max(peak);
-            }
+    /// that later searches include it.
+    fn needs_more(&self, found: &Candidate, pipelines: usize) -> Result<bool> {
+        let mut needs_more = false;
+        for (own, tables) in self.profiles.iter().enumerate() {
+            needs_more |= tables.needs_more(found, own, pipelines)?;
         }
-        Ok(is_more.then_some(highest))
+        Ok(needs_more)
     }
 
     /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
