@@ -35,8 +35,8 @@ pub(crate) struct Answers<'s> {
     /// The profiles with this micro-batch size: the main profile, if it has this size, then those
     /// with another available memory proportion.
     profiles: Vec<&'s Analysis>,
-    /// If the model was recorded with several micro-batch sizes: the answers with each size alone,
-    /// first those with the size of the main profile.
+    /// The answers with each micro-batch size in which the model was recorded, first those with the
+    /// size of the main profile; empty in these answers themselves.
     pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
@@ -103,16 +103,14 @@ impl<'s> Answers<'s> {
             }
         };
         let further = further.iter().map(|own| own.samples);
-        let sizes: Vec<_> = [None]
-            .into_iter()
-            .chain(further.filter(Option::is_some))
-            .map(with_size)
-            .collect();
-        let mut answers = with_size(None);
-        if sizes.len() > 1 {
-            answers.sizes = sizes;
+        Self {
+            sizes: [None]
+                .into_iter()
+                .chain(further.filter(Option::is_some))
+                .map(with_size)
+                .collect(),
+            ..with_size(None)
         }
-        answers
     }
 
     /// Returns the layering into whole layers in the main profile, the first that the user names.

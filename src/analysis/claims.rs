@@ -318,7 +318,7 @@ impl<'s> Answers<'s> {
     /// ascending order of size; empty if there is only one size.
     fn of_sizes(&self, request: &Request) -> Result<Vec<Claim<'s>>> {
         let mut sizes = Vec::new();
-        for own in &self.sizes {
+        for own in self.sizes.iter().filter(|_| self.sizes.len() > 1) {
             sizes.extend(own.answered(request.changed())?);
         }
         sizes.sort_by_key(|claim| claim.best.samples);

@@ -99,7 +99,7 @@ impl<'s> Answers<'s> {
             if own.is_empty() {
                 continue;
             }
-            let memory = costs.memory_in(profile);
+            let memory = &costs.memory_by_profile[profile];
             let shown = ShownSplit {
                 memory: memory.split(&shown.stages),
                 ..shown.clone()
@@ -107,7 +107,7 @@ impl<'s> Answers<'s> {
             let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
             let searched = SearchedLayers {
                 layers: level.in_each_profile[profile],
-                memory: memory.clone(),
+                memory: MemoryModel::clone(memory),
                 result: Some(result),
                 others: Vec::new(),
             };

@@ -70,13 +70,7 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the memory model of the main profile (index 0), including the bytes that the
     /// pipeline adds to stages.
     pub fn memory(&self) -> &MemoryModel<'a> {
-        self.memory_in(0)
-    }
-
-    /// Returns the memory model of the profile with index `profile`, including the bytes that the
-    /// pipeline adds to stages.
-    pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
-        &self.memory_by_profile[profile]
+        &self.memory_by_profile[0]
     }
 
     /// Returns the times of stages in the main profile (index 0), or `None` if this profile has no
@@ -95,12 +89,6 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the bytes of the variables that flow over a cut before the position (In, layer or
-    /// Out) with index `boundary`, in the profile with index `profile`.
-    pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
-        self.by_profile[profile].cut_bytes[boundary - 1]
-    }
-
     /// Returns the available memory proportion with which the profile with index `profile` was
     /// compiled, or `None` if it is unknown.
     pub fn proportion(&self, profile: usize) -> Option<f64> {
@@ -117,7 +105,9 @@ impl<'a> PipelineCosts<'a> {
     ) -> Result<Vec<T>> {
         let mut own = BTreeMap::new();
         for profile in self.profiles().filter(|profile| profiles.contains(profile)) {
-            let all = of(self.memory_in(profile))?.into_iter().enumerate();
+            let all = of(&self.memory_by_profile[profile])?
+                .into_iter()
+                .enumerate();
             own.extend(all.filter(|(stage, _)| profiles[*stage] == profile));
         }
         Ok(own.into_values().collect())
