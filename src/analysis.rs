@@ -23,7 +23,6 @@ pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
-pub(crate) use request::first_true;
 pub(crate) use split::SearchedLayers;
 
 use crate::{

@@ -29,8 +29,15 @@ use std::{cmp::Ordering, sync::Arc};
 /// layers, for later requests.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
-    /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
-    pub further: &'s [FurtherProfile],
+    /// Number of samples in a micro-batch. `None` for the size of the main profile (the first that
+    /// the user names), which is an option of the request.
+    samples: Option<u64>,
+    /// The profiles with this micro-batch size: the main profile, if it has this size, then those
+    /// with another available memory proportion.
+    profiles: Vec<&'s Analysis>,
+    /// The answers with each micro-batch size in which the model was recorded, first those with the
+    /// size of the main profile; empty in these answers themselves.
+    pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The layerings (assignments of operations to layers) that requests have needed. Each entry
@@ -41,14 +48,12 @@ pub(crate) struct Answers<'s> {
 }
 
 /// Key by which a layering (an assignment of operations to layers) is cached: the options that it
-/// depends on, its index from the coarsest layering (0) to the finest, and the micro-batch size of
-/// its profile.
+/// depends on, and its index from the coarsest layering (0) to the finest.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
     placement: PlacementOptions,
     number: usize,
-    samples: Option<u64>,
 }
 
 /// One layering (assignment of operations to layers) of one profile, such as whole layers or the
@@ -80,67 +85,58 @@ impl<'s> Answers<'s> {
         layers: &'s FrozenVec<Box<Layers<'s>>>,
         progress: &Progress,
     ) -> Self {
+        let with_size = |samples: Option<u64>| {
+            let main = samples.is_none().then_some(analysis);
+            let further = further.iter().filter(|own| own.samples == samples);
+            Self {
+                analysis,
+                samples,
+                profiles: main
+                    .into_iter()
+                    .chain(further.map(|own| &own.analysis))
+                    .collect(),
+                sizes: Vec::new(),
+                layers,
+                levels: FrozenVec::new(),
+                known: FrozenVec::new(),
+                progress: progress.clone(),
+            }
+        };
+        let further = further.iter().map(|own| own.samples);
         Self {
-            analysis,
-            further,
-            layers,
-            levels: FrozenVec::new(),
-            known: FrozenVec::new(),
-            progress: progress.clone(),
+            sizes: [None]
+                .into_iter()
+                .chain(further.filter(Option::is_some))
+                .map(with_size)
+                .collect(),
+            ..with_size(None)
         }
     }
 
+    /// Returns the layering into whole layers in the main profile, the first that the user names.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(None, request)
-    }
-
-    /// Returns the layering into whole layers in the profile whose micro-batches have `samples`
-    /// samples, as [`Level::samples`] names it.
-    pub fn whole_layers_of(&self, samples: Option<u64>, request: &Request) -> Result<&Level<'s>> {
-        let whole = self.nth_level(samples, request, 0)?;
+        let whole = self.by_size()[0].nth_level(request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Iterates over the micro-batch sizes in which the model was recorded, as [`Level::samples`]
-    /// names them: first `None`, the size of the main profile.
-    pub fn sizes(&self) -> impl Iterator<Item = Option<u64>> {
-        let further = self.further.iter().map(|own| own.samples);
-        [None].into_iter().chain(further.filter(Option::is_some))
+    /// Returns the answers with each micro-batch size in which the model was recorded, first those
+    /// with the size of the main profile.
+    pub fn by_size(&self) -> &[Self] {
+        if self.sizes.is_empty() {
+            std::slice::from_ref(self)
+        } else {
+            &self.sizes
+        }
     }
 
     /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
     /// best split that fits or, if no split fits, the split with the lowest peak memory. Returns
     /// `None` if no split obeys constraints such as `--pin`.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        self.best_of_sizes(|samples| self.answer_of(samples, request))
-    }
-
-    fn best_of_sizes<'l>(
-        &'l self,
-        answer_of: impl Fn(Option<u64>) -> Result<Option<Answer<'l, 's>>>,
-    ) -> Result<Option<Answer<'l, 's>>> {
-        let found = self.sizes().map(answer_of).collect::<Result<Vec<_>>>()?;
-        Ok(found.into_iter().flatten().min_by(Answer::compare))
-    }
-
-    /// Returns the answer to `request` in the profile whose micro-batches have `samples` samples,
-    /// as [`Level::samples`] names it.
-    pub fn answer_of(
-        &self,
-        samples: Option<u64>,
-        request: &Request,
-    ) -> Result<Option<Answer<'_, 's>>> {
-        let found = self.fitting_of(samples, request, &self.pipelines_to_try(request)?)?;
-        if found.is_some() || request.judged.is_some() {
-            return Ok(found);
+        match self.fitting(request)? {
+            None if request.judged.is_none() => self.lowest(request),
+            answer => Ok(answer),
         }
-        let pipelines = self.pipelines(request)?.concat();
-        let mut lowest: Option<Answer<'_, 's>> = None;
-        for level in self.levels(samples, request) {
-            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
-        }
-        Ok(lowest)
     }
 
     /// Returns the best split for `request`, or `None` if no split fits. If the user gave a split,
@@ -158,18 +154,22 @@ impl<'s> Answers<'s> {
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        self.best_of_sizes(|samples| self.fitting_of(samples, request, groups))
+        let found = self
+            .by_size()
+            .iter()
+            .map(|own| own.fitting_with_size(request, groups))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
-    fn fitting_of(
+    fn fitting_with_size(
         &self,
-        samples: Option<u64>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
-            for level in self.levels(samples, request) {
+            for level in self.own_levels(request) {
                 let Some(answer) = level?.best(request, pipelines)? else {
                     continue;
                 };
@@ -178,6 +178,18 @@ impl<'s> Answers<'s> {
                 }
                 lowest = lowest.into_iter().chain([answer]).min_by(Answer::compare);
             }
+        }
+        Ok(lowest)
+    }
+
+    /// Returns the split with the lowest peak memory over all profiles, layerings and pipelines
+    /// that `request` allows, whether it fits or not; `None` if no split obeys the constraints.
+    fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
+        let pipelines = self.pipelines(request)?.concat();
+        let mut lowest: Option<Answer<'_, 's>> = None;
+        for level in self.levels(request) {
+            let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
+            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
         }
         Ok(lowest)
     }
@@ -227,11 +239,8 @@ impl<'s> Answers<'s> {
         }
         let level = answer.level;
         let positions = &level.layers.placement.positions;
-        let plan = &answer.best.solution.plan;
-        let starts: Vec<_> = plan
-            .cuts()
-            .map(|cut| positions.name(cut).to_string())
-            .collect();
+        let cuts = answer.best.solution.plan.cuts();
+        let starts: Vec<_> = cuts.map(|cut| positions.name(cut).to_string()).collect();
         let all = level
             .in_each_profile
             .iter()
@@ -240,10 +249,9 @@ impl<'s> Answers<'s> {
         let Some(all) = self.in_common(request, all)? else {
             return Ok(answer);
         };
-        let index = self.index_of(all, level.samples, request)?;
-        Ok(self.levels[index]
-            .best(request, pipelines)?
-            .unwrap_or(answer))
+        let index = self.index_of(all, request)?;
+        let whole = self.levels[index].best(request, pipelines)?;
+        Ok(whole.unwrap_or(answer))
     }
 
     /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
@@ -256,23 +264,19 @@ impl<'s> Answers<'s> {
         self.whole_layers(request)?.pipelines(request)
     }
 
-    /// Iterates over the layerings (assignments of operations to layers) that `request` allows in
-    /// the profile whose micro-batches have `samples` samples: first whole layers, then the finer
-    /// modules inside them.
-    pub fn levels<'l>(
-        &'l self,
-        samples: Option<u64>,
-        request: &Request,
-    ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..).map_while(move |number| self.nth_level(samples, request, number).transpose())
+    /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
+    /// each micro-batch size, first whole layers, then the finer modules inside them.
+    pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+        self.by_size()
+            .iter()
+            .flat_map(move |own| own.own_levels(request))
     }
 
-    fn nth_level(
-        &self,
-        samples: Option<u64>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<&Level<'s>>> {
+    fn own_levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+        (0..).map_while(move |number| self.nth_level(request, number).transpose())
+    }
+
+    fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
         if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
@@ -280,14 +284,13 @@ impl<'s> Answers<'s> {
             named: request.named_layers(),
             placement: request.placement.clone(),
             number,
-            samples,
         };
         let index = match self.known.iter().find(|known| known.0 == choice) {
             Some(&(_, index)) => index,
             None => {
                 let index = self
-                    .nth_layers(samples, request, number)?
-                    .map(|layers| self.index_of(layers, samples, request))
+                    .nth_layers(request, number)?
+                    .map(|layers| self.index_of(layers, request))
                     .transpose()?;
                 self.known.push(Box::new((choice, index)));
                 index
@@ -296,28 +299,17 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Divides the model into layers in each profile with the micro-batch size `samples`: the main
-    /// profile and those with another available memory proportion if `samples` is `None`,
-    /// otherwise the only profile of this size. Returns the layers in each of these profiles. The
+    /// Divides the model into layers in each of [`profiles`](Self::profiles), and returns them. The
     /// layers are whole if `number` is 0, and finer if it is higher. Returns `None` if the layers
     /// cannot be divided so finely.
-    fn nth_layers(
-        &self,
-        samples: Option<u64>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<Vec<Layers<'s>>>> {
+    fn nth_layers(&self, request: &Request, number: usize) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
-            let main = samples.is_none().then_some(self.analysis);
-            let further = self.further.iter().filter(|own| own.samples == samples);
-            return main
-                .into_iter()
-                .chain(further.map(|own| &own.analysis))
+            return (self.profiles.iter())
                 .map(|analysis| analysis.layers(request).map(Some))
                 .collect();
         }
-        let finer = self
-            .whole_layers_of(samples, request)?
+        let whole = self.whole_layers(request)?;
+        let finer = whole
             .in_each_profile
             .iter()
             .map(|layers| layers.finer_layers(request, number))
@@ -357,20 +349,15 @@ impl<'s> Answers<'s> {
     /// Returns the index in `levels` (the layerings found so far) of the layering `all`, which has
     /// the layers of the model in each profile. Adds the layering if it is new. An error if the
     /// profiles are of different models.
-    fn index_of(
-        &self,
-        all: Vec<Layers<'s>>,
-        samples: Option<u64>,
-        request: &Request,
-    ) -> Result<usize> {
-        let is_known = |level: &Level<'_>| level.samples == samples && level.layers.are_as(&all[0]);
+    fn index_of(&self, all: Vec<Layers<'s>>, request: &Request) -> Result<usize> {
+        let is_known = |level: &Level<'_>| level.layers.are_as(&all[0]);
         if let Some(index) = self.levels.iter().position(is_known) {
             return Ok(index);
         }
         for other in &all[1..] {
             check_same(&all[0], other)?;
         }
-        let step = request.options.step.with_size(samples);
+        let step = request.options.step.with_size(self.samples);
         let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
         for layers in all {
             let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
@@ -382,7 +369,7 @@ impl<'s> Answers<'s> {
             layers: in_each_profile[0],
             in_each_profile,
             space: Space::new(tables, self.progress.clone()),
-            samples,
+            samples: self.samples,
         }));
         Ok(self.levels.len() - 1)
     }
@@ -418,11 +405,7 @@ impl<'s> Level<'s> {
             Some(plan) => self.space.given(&question, plan, pipelines)?,
             None => self.space.best(&question, pipelines)?,
         };
-        Ok(best.map(|best| Answer {
-            level: self,
-            question,
-            best,
-        }))
+        Ok(best.map(|best| self.answer(question, best)))
     }
 
     /// Returns the split of the layers of this layering that has the lowest peak memory in any of
@@ -436,11 +419,15 @@ impl<'s> Level<'s> {
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
         let best = self.space.lowest(&question, pipelines, below)?;
-        Ok(best.map(|best| Answer {
+        Ok(best.map(|best| self.answer(question, best)))
+    }
+
+    fn answer(&self, question: Arc<Question>, best: Candidate) -> Answer<'_, 's> {
+        Answer {
             level: self,
             question,
             best,
-        }))
+        }
     }
 }
 

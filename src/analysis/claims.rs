@@ -12,7 +12,7 @@ use crate::{
     memory::{Pipeline, Recompute, StatePlace},
     message::UsageError,
     model::Placement,
-    search::{Candidate, Claim, Claims, Front, IpuCount, OfSize},
+    search::{Candidate, Claim, Claims, Front, IpuCount},
     solve::Goal,
 };
 use anyhow::Result;
@@ -44,7 +44,7 @@ impl<'s> Answers<'s> {
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
             sweep: self.sweep(request, answer)?,
-            sizes: self.by_size(request)?,
+            sizes: self.of_sizes(request)?,
             ..Claims::default()
         };
         if request.judged.is_some() {
@@ -132,7 +132,7 @@ impl<'s> Answers<'s> {
         let replicas_in = |pipeline: &Pipeline| most.options.replicas_in(*pipeline);
         pipelines.sort_by_key(replicas_in);
         let mut fewest = MOST_IPUS + 1;
-        for level in self.sizes().flat_map(|samples| self.levels(samples, &most)) {
+        for level in self.levels(&most) {
             let level = level?;
             let question = level.question(&most)?;
             for alike in pipelines.chunk_by(|one, other| replicas_in(one) == replicas_in(other)) {
@@ -316,20 +316,12 @@ impl<'s> Answers<'s> {
 
     /// Returns the best split for each micro-batch size that the model was recorded with, in
     /// ascending order of size; empty if there is only one size.
-    fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
+    fn of_sizes(&self, request: &Request) -> Result<Vec<Claim<'s>>> {
         let mut sizes = Vec::new();
-        if self.sizes().count() == 1 {
-            return Ok(sizes);
+        for own in self.sizes.iter().filter(|_| self.sizes.len() > 1) {
+            sizes.extend(own.answered(request.changed())?);
         }
-        for samples in self.sizes() {
-            if let Some(answer) = self.answer_of(samples, request)? {
-                sizes.push(OfSize {
-                    profile: answer.level.layers.analysis.displayed(),
-                    claim: answer.claim(Vec::new())?,
-                });
-            }
-        }
-        sizes.sort_by_key(|size| size.claim.best.samples);
+        sizes.sort_by_key(|claim| claim.best.samples);
         Ok(sizes)
     }
 
@@ -498,9 +490,8 @@ fn differs(one: &Candidate, other: &Candidate) -> bool {
         let samples = u128::from(step.micro_batches) * row.samples as u128;
         Some(step.cycles / samples.max(1))
     };
+    let times = rate(one).zip(rate(other));
     one.all_ipus() != other.all_ipus()
-        || rate(one)
-            .zip(rate(other))
-            .is_some_and(|(one, other)| apart(one, other))
+        || times.is_some_and(|(one, other)| apart(one, other))
         || apart(one.peak_bytes().into(), other.peak_bytes().into())
 }

@@ -24,61 +24,52 @@ pub struct FurtherProfile {
 /// If a property, such as the number of tiles, differs between the two profiles; the error names
 /// the file and the first difference.
 pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
-    for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
-        let Some(index) =
-            (0..mine.len().max(theirs.len())).find(|&index| mine.get(index) != theirs.get(index))
-        else {
-            continue;
-        };
-        let shown = |own: &[String]| {
-            own.get(index)
-                .map_or("nothing".into(), |own| printable(own))
-        };
-        return Err(FileError::new(format!(
-            "{}: this is a profile of another model than {}: its {what} is {} in place of {}; give \
-             profiles of one model that differ only in the samples of a micro-batch, or only in the \
-             available memory proportion",
-            other.analysis.displayed(),
-            first.analysis.displayed(),
-            shown(&theirs),
-            shown(mine)
-        ))
-        .into());
-    }
-    Ok(())
+    let mut both = properties(first).into_iter().zip(properties(other));
+    let Some((mine, theirs)) = both.find(|(mine, theirs)| mine != theirs) else {
+        return Ok(());
+    };
+    Err(FileError::new(format!(
+        "{}: this is a profile of another model than {}: it has {} in place of {}; give profiles of \
+         one model that differ only in --micro-batch, or only in --amp",
+        other.analysis.displayed(),
+        first.analysis.displayed(),
+        printable(&theirs),
+        printable(&mine)
+    ))
+    .into())
 }
 
 /// Returns the properties of a model that all its profiles share, from the most general to the most
-/// specific. Each entry has the kind of the property, such as `layer`, and its values, such as the
-/// names of all layers. Profiles with other values, or the same values in another order, are of
-/// different models.
-fn properties(layers: &Layers<'_>) -> Vec<(&'static str, Vec<String>)> {
+/// specific, in words such as `layer 3`. Profiles with other properties, or the same properties in
+/// another order, are of different models. The last entry marks the end, so that no list is the
+/// beginning of another.
+fn properties(layers: &Layers<'_>) -> Vec<String> {
     let (model, placement) = (layers.model(), &layers.placement);
-    let pass = match model.backward_start {
-        Some(_) => "training",
-        None => "inference",
-    };
     let weights: BTreeSet<String> = model
         .labels
         .iter()
         .filter(|label| label.kind == TensorKind::Variable)
         .map(|label| match label.element_bytes {
-            Some(bytes) => format!("{} of {bytes}-byte elements", label.weight_name()),
-            None => label.weight_name().to_owned(),
+            Some(bytes) => format!("weight {} of {bytes}-byte elements", label.weight_name()),
+            None => format!("weight {}", label.weight_name()),
         })
         .collect();
     let ties = placement.ties.iter().map(|tie| {
         let users = join(tie.layers.iter().flatten(), " ");
-        format!("{} of {users}", tie.weight)
+        format!("shared weight {} of {users}", tie.weight)
     });
     let target = &model.target;
-    vec![
-        ("framework", vec![model.recording.framework.to_string()]),
-        ("program", vec![pass.to_owned()]),
-        ("number of tiles", vec![target.num_tiles.to_string()]),
-        ("memory of a tile", vec![target.bytes_per_tile.to_string()]),
-        ("layer", layers.layering.names[1..].to_vec()),
-        ("weight", weights.into_iter().collect()),
-        ("shared weight", ties.collect()),
+    let names = layers.layering.names[1..].iter();
+    [
+        format!("framework {}", model.recording.framework),
+        format!("a program for {}", model.work()),
+        format!("{} tiles", target.num_tiles),
+        format!("{} bytes on a tile", target.bytes_per_tile),
     ]
+    .into_iter()
+    .chain(names.map(|name| format!("layer {name}")))
+    .chain(weights)
+    .chain(ties)
+    .chain(["nothing".to_owned()])
+    .collect()
 }

@@ -193,7 +193,7 @@ impl Request {
 
     /// Returns the option that selects the solver or the memory model of the original tool, which
     /// do not support pipelines; `None` if neither is selected.
-    fn of_original(&self) -> Option<&'static str> {
+    pub(crate) fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),
             (self.rules == Rules::Classic, "--memory-model classic"),
@@ -330,7 +330,7 @@ impl Level<'_> {
 }
 
 /// Returns the name of the first of `conditions` that is true.
-pub(crate) fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
+fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()
         .find_map(|&(is_true, name)| is_true.then_some(name))

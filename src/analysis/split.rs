@@ -71,8 +71,8 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for samples in self.sizes() {
-            check_same(whole.layers, self.whole_layers_of(samples, request)?.layers)?;
+        for own in self.by_size() {
+            check_same(whole.layers, own.whole_layers(request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
@@ -90,24 +90,30 @@ impl<'s> Answers<'s> {
             Solver::Ilp => self.solved(request)?,
         };
         let (costs, shown) = (&result.costs, &result.shown);
-        let others: Vec<_> = costs
-            .profiles()
-            .skip(1)
-            .filter(|profile| shown.profiles.contains(profile))
-            .map(|profile| {
-                let shown = shown.in_profile(costs, profile);
-                let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
-                let searched = SearchedLayers {
-                    layers: level.in_each_profile[profile],
-                    memory: costs.memory_in(profile).clone(),
-                    result: Some(result),
-                    others: Vec::new(),
-                };
-                (profile, searched)
-            })
-            .collect();
+        let mut others = Vec::new();
+        for profile in costs.profiles().skip(1) {
+            let own: Vec<usize> = (0..shown.profiles.len())
+                .filter(|&stage| shown.profiles[stage] == profile)
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            let memory = &costs.memory_by_profile[profile];
+            let shown = ShownSplit {
+                memory: memory.split(&shown.stages),
+                ..shown.clone()
+            };
+            let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
+            let searched = SearchedLayers {
+                layers: level.in_each_profile[profile],
+                memory: MemoryModel::clone(memory),
+                result: Some(result),
+                others: Vec::new(),
+            };
+            others.push((own, searched));
+        }
         if !others.is_empty() {
-            result.shown.memory = shown.in_profile(costs, 0).memory;
+            result.shown.memory = costs.memory().split(&shown.stages);
         }
         Ok(SearchedLayers {
             layers: level.layers,
@@ -282,9 +288,9 @@ pub(crate) struct SearchedLayers<'s> {
     /// requested.
     pub result: Option<SearchResult<'s>>,
     /// One entry per further profile (recorded with another available memory proportion) from which
-    /// a stage of the split takes its costs: the index of the profile, and the layers and the split
-    /// of the model in that profile.
-    pub others: Vec<(usize, SearchedLayers<'s>)>,
+    /// a stage of the split takes its costs: the indices of these stages, and the layers and the
+    /// split of the model in that profile.
+    pub others: Vec<(Vec<usize>, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {

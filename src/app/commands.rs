@@ -4,7 +4,7 @@ use super::Options;
 use crate::{
     analysis::LayerConstraint,
     escape::shell,
-    model::{Framework, Rules},
+    model::Framework,
     report::emit::EmitForm,
     report::{BestSplit, Report},
     search::{IpuCount, Reserve, Solver, Word},
@@ -140,8 +140,7 @@ impl Options {
         let takes_others = self.results.solve
             && self.results.emit.is_empty()
             && self.time.micro_batch.len() < 2
-            && self.search.solver == Solver::Ilp
-            && self.memory_model == Rules::Full;
+            && self.request().of_original().is_none();
         let is_full = report.stages().iter().any(|stage| {
             let tile = &stage.fullest_tile;
             u128::from(tile.bytes) * 100 > u128::from(tile.limit) * 95

@@ -3,10 +3,8 @@
 
 use super::{Messages, Options, input, options::OfProfile, profile_path};
 use crate::{
-    analysis::{FurtherProfile, first_true},
+    analysis::FurtherProfile,
     message::{displayed, usage},
-    model::Rules,
-    search::Solver,
 };
 use anyhow::Result;
 use std::fmt::Display;
@@ -15,25 +13,21 @@ use std::fmt::Display;
 /// one of these options names several profiles and another option works only with a single profile.
 pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
-    check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
-    check_one(proportions, "--amp", ("proportion", "0.6", "0.2"))?;
-    let several = match (sizes.len() > 1, proportions.len() > 1) {
+    check_one(sizes, ["--micro-batch", "size", "1", "4"])?;
+    check_one(proportions, ["--amp", "proportion", "0.6", "0.2"])?;
+    let of_one = options.of_one_profile.as_deref();
+    let of_one = of_one.or_else(|| options.request().of_original());
+    let (several, of_one) = match (sizes.len() > 1, proportions.len() > 1) {
         (false, false) => return Ok(()),
-        (true, true) => {
-            return Err(usage(
-                "--micro-batch and --amp name profiles, and only one of them can; leave the profiles \
-                 of the other out",
-            ));
-        }
-        (true, false) => "--micro-batch",
-        (false, true) => "--amp",
+        (true, true) => ("--amp", Some("--micro-batch")),
+        (true, false) => ("--micro-batch", of_one),
+        (false, true) => ("--amp", of_one),
     };
-    match of_one_profile(options) {
-        Some(option) => Err(usage(format!(
+    of_one.map_or(Ok(()), |option| {
+        Err(usage(format!(
             "{option} works on one profile, and {several} names several; leave one of them out"
-        ))),
-        None => Ok(()),
-    }
+        )))
+    })
 }
 
 /// Checks all values of `option`, such as `--micro-batch`, which the user gives as VALUE or as
@@ -42,8 +36,7 @@ pub fn check(options: &Options) -> Result<()> {
 /// value, followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
-    option: &str,
-    (what, first, other): (&str, &str, &str),
+    [option, what, first, other]: [&str; 4],
 ) -> Result<()> {
     for (index, own) in all.iter().enumerate() {
         if all[..index].iter().any(|other| other.value == own.value) {
@@ -53,41 +46,14 @@ fn check_one<T: PartialEq + Display>(
             )));
         }
     }
-    match all.iter().filter(|own| own.profile.is_none()).count() {
-        count if count == 1 || all.is_empty() => Ok(()),
-        0 => Err(usage(format!(
-            "{option} lacks the {what} of the first profile; give it alone as well, such as {option} \
-             {first}"
-        ))),
-        _ => Err(usage(format!(
-            "{option} has several {what}s without a profile; give the {what} of the first profile \
-             alone, and others with their profiles, such as {option} {other}=FOLDER"
-        ))),
+    let alone = all.iter().filter(|own| own.profile.is_none()).count();
+    if alone != 1 && !all.is_empty() {
+        return Err(usage(format!(
+            "{option} has {alone} {what}s without a profile; give the {what} of the first profile \
+             alone, and others with their profiles, such as {option} {first} {option} {other}=FOLDER"
+        )));
     }
-}
-
-/// Returns the first option that the user gave and that works only with a single profile; `None` if
-/// no such option was given.
-fn of_one_profile(options: &Options) -> Option<&'static str> {
-    let tables = &options.tables;
-    first_true(&[
-        (options.layers.list_layers, "--list-layers"),
-        (tables.operation_breakdown, "--operation-breakdown"),
-        (tables.layer_breakdown, "--layer-breakdown"),
-        (tables.memory_totals, "--memory-totals"),
-        (tables.memory_affinity, "--memory-affinity"),
-        (
-            tables.interlayer_communication,
-            "--interlayer-communication",
-        ),
-        (tables.diagnose, "--diagnose"),
-        (options.save_to_file.is_some(), "--save-to-file"),
-        (options.search.solver == Solver::Greedy, "--solver greedy"),
-        (
-            options.memory_model == Rules::Classic,
-            "--memory-model classic",
-        ),
-    ])
+    Ok(())
 }
 
 /// Reads the profiles of the same model that `--micro-batch` and `--amp` name, each with the
@@ -107,10 +73,12 @@ pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>
     let mut further = Vec::new();
     for (profile, samples, what) in sizes.chain(proportions) {
         let Some(path) = profile else { continue };
-        let mut own = options.clone();
-        own.profile.clone_from(path);
-        own.debug = None;
-        own.load_from_file = false;
+        let mut own = Options {
+            profile: path.clone(),
+            debug: None,
+            load_from_file: false,
+            ..options.clone()
+        };
         profile_path::resolve(&mut own, messages)?;
         messages.info(format!("{what}: {}", displayed(&own.profile)));
         further.push(FurtherProfile {

@@ -272,11 +272,8 @@ impl Run {
             self.check_verdict(&report).map(|()| report)
         };
         let mut report = of(searched)?;
-        for (profile, other) in &searched.others {
-            let result = searched.result.as_ref();
-            report.take_stages(of(other)?, |stage| {
-                result.is_some_and(|result| result.shown.profiles[stage] == *profile)
-            });
+        for (stages, other) in &searched.others {
+            report.take_stages(of(other)?, stages);
         }
         if let Some(what_if) = &mut report.what_if {
             let mut arguments = self.options.repeated.clone();

@@ -47,12 +47,9 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
     if is_answered {
         messages.warn_of_files(&doubts(&found, analysis.provenance.files.displayed(), true));
     }
-    let work = match model.backward_start {
-        Some(_) => "training",
-        None => "inference",
-    };
     messages.summary(format!(
-        "A profile of {work} with {}, compiled for one IPU of {}",
+        "A profile of {} with {}, compiled for one IPU of {}",
+        model.work(),
         model.recording.framework,
         counted(model.target.num_tiles, "tile")
     ));

@@ -151,6 +151,11 @@ pub(crate) struct SetBytes {
 }
 
 impl Model {
+    /// Returns what the program does: `training` if it has a backward pass, otherwise `inference`.
+    pub(crate) fn work(&self) -> &'static str {
+        self.backward_start.map_or("inference", |_| "training")
+    }
+
     /// Returns the fewest bytes, over all tiles, that a variable must have to count as a tensor: 16
     /// for each tile of the target. A single number that several operations share, such as the
     /// scale of all gradients, has fewer bytes, even if each tile has a copy.

@@ -129,19 +129,6 @@ pub struct Sweep {
     pub rows: Vec<BestSplit>,
 }
 
-/// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct SizeAnswer {
-    /// Number of samples in a micro-batch.
-    pub micro_batch: u64,
-    /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
-    pub profile: String,
-    /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split
-    /// with the lowest peak. The field `command` of the split is empty.
-    pub answer: BestSplit,
-}
-
 impl Inputs<'_> {
     /// Returns the best split for each number of IPUs; `None` unless the user gave `--sweep`.
     pub(super) fn sweep(&self, search: &SearchResult<'_>) -> Option<Sweep> {
@@ -166,20 +153,10 @@ impl Inputs<'_> {
 
     /// Returns the best split for each recorded size of a micro-batch, in ascending order of size;
     /// an empty list if only one size was recorded.
-    pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
-        search
-            .claims
-            .sizes
-            .iter()
-            .map(|size| SizeAnswer {
-                micro_batch: size.claim.best.samples as u64,
-                profile: size.profile.clone(),
-                answer: BestSplit {
-                    command: String::new(),
-                    ..self.best_split(&size.claim)
-                },
-            })
-            .collect()
+    pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<BestSplit> {
+        let mut sizes = self.best_splits(&search.claims.sizes);
+        sizes.iter_mut().for_each(|size| size.command.clear());
+        sizes
     }
 
     fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {

@@ -2,9 +2,9 @@
 //! (fits or does not fit); the code that leaves the verdict out is here too.
 
 use super::{
-    Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
+    BestSplit, Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
     PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
-    SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, WhatIf,
+    SharedVariables, Split, Stage, StepFacts, Sweep, WhatIf,
 };
 use crate::{
     escape::printable,
@@ -87,7 +87,7 @@ pub struct Report {
     pub live_steps: Option<LiveSteps>,
     /// The best split for each recorded size of a micro-batch, ascending by size; empty unless
     /// `--micro-batch` names several profiles.
-    pub sizes: Vec<SizeAnswer>,
+    pub sizes: Vec<BestSplit>,
     /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
     pub sweep: Option<Sweep>,
     /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless
@@ -195,8 +195,7 @@ impl Report {
                 .map(|stage| stage.fullest_tile.free);
             (split.fits, free.or(layers.min()).unwrap_or(-1))
         });
-        let rows = (self.sweep.iter().flat_map(|sweep| &sweep.rows))
-            .chain(self.sizes.iter().map(|size| &size.answer));
+        let rows = (self.sweep.iter().flat_map(|sweep| &sweep.rows)).chain(&self.sizes);
         let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
         let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
         of_split
@@ -231,7 +230,7 @@ impl Report {
             .chain(&mut refusal.with_memory)
         });
         (self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows))
-            .chain(self.sizes.iter_mut().map(|size| &mut size.answer))
+            .chain(&mut self.sizes)
             .chain(
                 self.pipeline
                     .iter_mut()

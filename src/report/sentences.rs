@@ -341,23 +341,24 @@ pub fn recommended(report: &Report) -> Option<String> {
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
 /// that does not, and the size to record next. Returns `None` if there is only one size.
 pub fn next_size(report: &Report) -> Option<String> {
-    let (fitting, others): (Vec<_>, Vec<_>) =
-        report.sizes.iter().partition(|size| size.answer.fits);
-    let largest = fitting.last().map(|size| size.micro_batch);
-    let mut over = others.iter().map(|size| size.micro_batch);
+    let (fitting, others): (Vec<_>, Vec<_>) = report.sizes.iter().partition(|size| size.fits);
+    let samples = |size: &&BestSplit| size.step.as_ref()?.micro_batch;
+    let largest = fitting.last().and_then(samples);
+    let mut over = others.iter().filter_map(samples);
     let next = match (largest, over.find(|&size| Some(size) > largest)) {
         (None, None) => return None,
         (Some(fits), None) => format!("{fits} fit, the largest recorded: record larger ones"),
-        (None, Some(1)) => "1 do not fit".to_string(),
-        (None, Some(over)) => format!(
-            "{over} do not fit, the smallest recorded: record {}",
-            over / 2
-        ),
-        (Some(fits), Some(over)) if over - fits == 1 => format!("{fits} fit, {over} do not"),
-        (Some(fits), Some(over)) => format!(
-            "{fits} fit, {over} do not: record {} to know more",
-            fits.midpoint(over)
-        ),
+        (_, Some(over)) => {
+            let known = match largest {
+                Some(fits) => format!("{fits} fit, {over} do not"),
+                None => format!("{over} do not fit"),
+            };
+            let fits = largest.unwrap_or(0);
+            match fits.midpoint(over) {
+                next if next > fits => format!("{known}: record {next} to know more"),
+                _ => known,
+            }
+        }
     };
     Some(format!("micro-batches of {next}"))
 }

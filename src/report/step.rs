@@ -87,9 +87,7 @@ impl StepFacts {
         let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
         Some(Self {
             micro_batches: step.micro_batches,
-            given_micro_batches: options
-                .micro_batches
-                .map(|_| options.wanted_micro_batches()),
+            given_micro_batches: options.micro_batches,
             micro_batch: options.micro_batch,
             replicas: replicas as u64,
             cycles: narrow(step.cycles),

@@ -187,21 +187,20 @@ pub fn sweep_table(report: &Report) -> Table {
 /// Makes the table of the recorded sizes of a micro-batch: a row for each size with its best split.
 pub fn sizes(report: &Report) -> Table {
     table!("sizes", &report.sizes, |size|
-        let answer = &size.answer;
+        let step = size.step.as_ref();
     {
-        "Samples" Count (.micro_batch),
-        "Fits" Text (.answer.fits),
-        "IPUs" Count (.answer.ipus),
-        "Peak memory" Bytes (.answer.fullest_tile_bytes),
-        "Free" Free (.answer.free),
-        "Micro-batches" Count (answer.step.as_ref().map(|step| step.micro_batches)),
-        "Samples a second" Count (answer.number(|step| step.samples_per_second, 1)),
-        "Profile" Text (.profile),
+        "Samples" Count (step.and_then(|step| step.micro_batch)),
+        "Fits" Text (.fits),
+        "IPUs" Count (.ipus),
+        "Peak memory" Bytes (.fullest_tile_bytes),
+        "Free" Free (.free),
+        "Micro-batches" Count (.step?.micro_batches),
+        "Samples a second" Count (size.number(|step| step.samples_per_second, 1)),
     })
     .of(
         report,
         "/sizes",
-        "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile",
+        "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second",
     )
 }
 

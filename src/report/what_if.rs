@@ -228,7 +228,7 @@ impl WhatIf {
                     })
                     .collect::<Option<_>>()?,
                 cut_bytes: (inner.iter())
-                    .map(|&at| search.costs.cut_bytes(profile, at as usize))
+                    .map(|&at| by_profile[profile].cut_bytes[at as usize - 1])
                     .collect(),
                 cycles: (by_profile[profile].times.as_ref())
                     .filter(|_| has_cycles)

@@ -97,7 +97,11 @@ pub fn most_over(
     let (memory, positions) = (&split.memory[most], stage.positions.clone());
     Some((
         OverLimit::new(costs, positions, costs.limit_of(most), memory),
-        advice(costs.memory_in(split.profiles[most]), &stage, memory),
+        advice(
+            &costs.memory_by_profile[split.profiles[most]],
+            &stage,
+            memory,
+        ),
     ))
 }
 

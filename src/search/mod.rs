@@ -24,7 +24,7 @@ pub(crate) use pipeline_costs::near_cuts;
 pub use profile_tables::{ProfileTables, Reach};
 pub use request::{IpuCount, Question, Reserve, SearchOptions, SearchRequest, Solver};
 pub use result::{
-    Candidate, Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word, free_bytes,
+    Candidate, Claim, Claims, Front, Outcome, Refused, SearchResult, Word, free_bytes,
 };
 pub use shown_split::ShownSplit;
 pub use space::Space;

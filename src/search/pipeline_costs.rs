@@ -70,13 +70,7 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the memory model of the main profile (index 0), including the bytes that the
     /// pipeline adds to stages.
     pub fn memory(&self) -> &MemoryModel<'a> {
-        self.memory_in(0)
-    }
-
-    /// Returns the memory model of the profile with index `profile`, including the bytes that the
-    /// pipeline adds to stages.
-    pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
-        &self.memory_by_profile[profile]
+        &self.memory_by_profile[0]
     }
 
     /// Returns the times of stages in the main profile (index 0), or `None` if this profile has no
@@ -85,20 +79,14 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns the costs as if the profile with index `profile` were the only profile of the model.
+    /// Returns the costs as if all profiles of the model were equal to the one with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
+        let count = self.by_profile.len();
         Self {
-            memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
-            by_profile: vec![self.by_profile[profile].clone()],
-            question: Arc::clone(&self.question),
-            ipus: self.ipus,
+            memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile]); count],
+            by_profile: vec![self.by_profile[profile].clone(); count],
+            ..self.clone()
         }
-    }
-
-    /// Returns the bytes of the variables that flow over a cut before the position (In, layer or
-    /// Out) with index `boundary`, in the profile with index `profile`.
-    pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
-        self.by_profile[profile].cut_bytes[boundary - 1]
     }
 
     /// Returns the available memory proportion with which the profile with index `profile` was
@@ -117,7 +105,9 @@ impl<'a> PipelineCosts<'a> {
     ) -> Result<Vec<T>> {
         let mut own = BTreeMap::new();
         for profile in self.profiles().filter(|profile| profiles.contains(profile)) {
-            let all = of(self.memory_in(profile))?.into_iter().enumerate();
+            let all = of(&self.memory_by_profile[profile])?
+                .into_iter()
+                .enumerate();
             own.extend(all.filter(|(stage, _)| profiles[*stage] == profile));
         }
         Ok(own.into_values().collect())

@@ -5,8 +5,9 @@
 //! ranges with more bytes or splits with more stages. They are first computed only on a few
 //! *critical* tiles: the fullest tiles of splits that the search has found. The bytes of a range
 //! are therefore lower bounds, until a split is checked on all tiles
-//! ([`ProfileTables::take_more`]).
+//! ([`ProfileTables::needs_more`]).
 
+use super::result::Candidate;
 use crate::{
     memory::{MemoryModel, Pipeline, PlacedStage, Recompute},
     model::CyclesByLayer,
@@ -120,21 +121,25 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Checks on all tiles whether one of `stages` takes more bytes than the search assumed. They
-    /// are stages of a split in `pipeline`, each with the assumed bytes, a lower bound from
-    /// critical tiles (fullest tiles of splits). The fullest tile of each stage that takes more
-    /// bytes becomes critical.
+    /// Checks on all tiles whether a stage of the split `found` that takes its costs from this
+    /// profile, which has index `own`, needs more bytes than `found` assumes: a lower bound from
+    /// critical tiles (fullest tiles of splits). If so, its fullest tile becomes critical.
     ///
     /// `pipelines` is the number of pipelines that the search still compares. If it will compute
     /// their ranges on all tiles anyway ([`Tiles::Critical`]), the stages are not checked, and
-    /// count as taking more bytes.
-    pub(super) fn take_more(
+    /// `true` is returned.
+    pub(super) fn needs_more(
         &self,
-        (pipeline, pipelines): (Pipeline, usize),
-        stages: &[(PlacedStage, u64)],
+        found: &Candidate,
+        own: usize,
+        pipelines: usize,
     ) -> Result<bool> {
-        let index = self.index_of(pipeline)?;
+        let index = self.index_of(found.pipeline)?;
         let one = &mut self.computed.borrow_mut()[index];
+        let plan = &found.solution.plan;
+        let placed = PlacedStage::of_split(plan.stages()).into_iter();
+        let mut stages: Vec<_> = placed.zip(&found.peaks).zip(plan.profiles()).collect();
+        stages.retain(|&(_, &profile)| profile == own);
         if one.tiles == ALL_TILES || stages.is_empty() {
             return Ok(false);
         }
@@ -143,21 +148,23 @@ impl<'a> ProfileTables<'a> {
         }
         let new: Vec<_> = stages
             .iter()
-            .map(|(stage, _)| stage.clone())
+            .map(|((stage, _), _)| stage.clone())
             .filter(|stage| !one.fullest.contains_key(stage))
             .collect();
         let of_new = one.memory.fullest_tiles(&new);
         one.fullest.extend(new.into_iter().zip(of_new));
         let mut critical = self.critical.borrow_mut();
-        let mut is_more = false;
-        for (stage, assumed) in stages {
-            let (tile, bytes) = one.fullest[stage];
-            is_more |= bytes > *assumed;
-            if bytes > *assumed && !critical.contains(&tile) {
-                critical.push(tile);
+        let mut needs_more = false;
+        for ((stage, assumed), _) in stages {
+            let (tile, bytes) = one.fullest[&stage];
+            if bytes > *assumed {
+                needs_more = true;
+                if !critical.contains(&tile) {
+                    critical.push(tile);
+                }
             }
         }
-        Ok(is_more)
+        Ok(needs_more)
     }
 
     /// Returns whether the ranges of `pipelines` pipelines should be computed on all tiles at once.

@@ -288,21 +288,11 @@ pub struct Claims<'a> {
     pub with_replicas: Option<Claim<'a>>,
     /// If the model was recorded with several micro-batch sizes: the best split for each size, in
     /// ascending order of size.
-    pub sizes: Vec<OfSize<'a>>,
+    pub sizes: Vec<Claim<'a>>,
     /// If `--sweep` was requested: the best split on each number of IPUs.
     pub sweep: Vec<Claim<'a>>,
     /// If a plan was requested (`--plan`): the configurations that fit.
     pub plan: Option<Front<'a>>,
-}
-
-/// The best split for the user's request with one of the micro-batch sizes that the model was
-/// recorded with.
-#[derive(Debug, Clone)]
-pub struct OfSize<'a> {
-    /// Path of the profile with this micro-batch size, escaped for a message.
-    pub profile: String,
-    /// The best split with the micro-batch size of the profile in `profile`.
-    pub claim: Claim<'a>,
 }
 
 /// The configurations (split, pipeline, number of IPUs) of a plan (`--plan`) that fit, and what was

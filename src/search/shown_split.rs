@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The split that reports show: the split that the user gave; without one, the best split; if no
 /// split fits, the split with the lowest peak.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ShownSplit {
     /// One entry per stage: its range of positions (In, layers, Out; end exclusive). The list is
     /// empty if there is no split, or if no split was requested.
@@ -87,35 +87,19 @@ impl ShownSplit {
         let plan = &best.solution.plan;
         Self::new(costs, plan.stages().to_vec(), plan.profiles().to_vec())
     }
-
-    /// Returns the split with the memory that all stages would have in the profile with index
-    /// `profile`.
-    pub fn in_profile(&self, costs: &PipelineCosts<'_>, profile: usize) -> Self {
-        Self {
-            stages: self.stages.clone(),
-            profiles: vec![0; self.stages.len()],
-            peaks: self.peaks.clone(),
-            memory: costs.memory_in(profile).split(&self.stages),
-            fits: self.fits,
-            ..Self::default()
-        }
-    }
 }
 
 /// Returns the memory of each of `ranges` as a separate stage, in the profile in which this stage
 /// has the lowest peak.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
-    let lower = |(one, other): (StageMemory, StageMemory)| {
-        [one, other]
-            .into_iter()
-            .min_by_key(StageMemory::max_tile_bytes)
-    };
-    costs
-        .memory_by_profile
-        .iter()
-        .map(|memory| memory.stages(ranges))
-        .reduce(|least, other| least.into_iter().zip(other).filter_map(lower).collect())
-        .unwrap_or_default()
+    let memories = costs.memory_by_profile.iter();
+    let all: Vec<_> = memories.map(|memory| memory.stages(ranges)).collect();
+    (0..ranges.len())
+        .filter_map(|range| {
+            let of_range = all.iter().map(|own| &own[range]);
+            of_range.min_by_key(|own| own.max_tile_bytes()).cloned()
+        })
+        .collect()
 }
 
 /// Returns the bytes that the fullest tile of a split into `stages` would have without

@@ -234,17 +234,14 @@ impl<'a> Space<'a> {
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,
-            ..costs.problem()
+            ..costs.problem_on(stages)
         };
         let mut found = None;
         if stages <= costs.ipus {
             found = solve::unproven(&problem)?;
         }
         if found.is_none() {
-            found = solve::unproven(&Problem {
-                ipus: stages,
-                ..problem.at_any_limit()
-            })?;
+            found = solve::unproven(&problem.at_any_limit())?;
         }
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
@@ -253,20 +250,11 @@ impl<'a> Space<'a> {
     /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
     /// that later searches include it.
     fn needs_more(&self, found: &Candidate, pipelines: usize) -> Result<bool> {
-        let plan = &found.solution.plan;
-        let placed = PlacedStage::of_split(plan.stages());
-        let mut is_more = false;
-        for (number, tables) in self.profiles.iter().enumerate() {
-            let own: Vec<(PlacedStage, u64)> = placed
-                .iter()
-                .zip(&found.peaks)
-                .zip(plan.profiles())
-                .filter(|&(_, &profile)| profile == number)
-                .map(|((stage, &assumed), _)| (stage.clone(), assumed))
-                .collect();
-            is_more |= tables.take_more((found.pipeline, pipelines), &own)?;
+        let mut needs_more = false;
+        for (own, tables) in self.profiles.iter().enumerate() {
+            needs_more |= tables.needs_more(found, own, pipelines)?;
         }
-        Ok(is_more)
+        Ok(needs_more)
     }
 
     /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many

@@ -72,17 +72,11 @@ impl Plan {
         self.compiled().zip((0..self.stages.len()).rev())
     }
 
-    /// Returns constraints that a split obeys only if it has the same cuts as this plan. Its stages
-    /// may take their costs from other profiles.
+    /// Returns constraints that a split with at most as many stages as this plan obeys only if it
+    /// has the same cuts. Its stages may take their costs from other profiles.
     pub fn as_constraints(&self) -> Vec<Constraint> {
-        let stages = self.stages.iter().map(|stage| Rule::Together {
-            first: stage.start,
-            last: stage.end - 1,
-        });
-        let cuts = self.cuts().map(|position| Rule::CutBefore { position });
-        stages
-            .chain(cuts)
-            .map(|rule| Constraint::option(rule, "--splits"))
+        self.cuts()
+            .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))
             .collect()
     }
 }

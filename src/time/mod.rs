@@ -29,15 +29,11 @@ pub const USUAL_MICRO_BATCHES: u64 = 128;
 /// the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Number of micro-batches in one step (over which training accumulates gradients). Each
-    /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
-    /// [`USUAL_MICRO_BATCHES`].
+    /// Number of micro-batches in one step (over which training accumulates gradients). `None`
+    /// stands for `usual_micro_batches`.
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the `micro_batches` micro-batches. If the profile's micro-batch
-    /// has another number of samples (`micro_batch`), the number of micro-batches is converted, so
-    /// that the number of samples in a step stays the same. `None` if `micro_batches` counts
-    /// micro-batches of the profile's size.
-    pub counted_batch: Option<u64>,
+    /// Number of micro-batches in one step if the user gives no number.
+    pub usual_micro_batches: u64,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
@@ -51,7 +47,7 @@ impl Default for StepOptions {
     fn default() -> Self {
         Self {
             micro_batches: None,
-            counted_batch: None,
+            usual_micro_batches: USUAL_MICRO_BATCHES,
             link_bandwidth: 29_000_000_000,
             micro_batch: None,
             streaming_bandwidth: None,
@@ -60,24 +56,19 @@ impl Default for StepOptions {
 }
 
 impl StepOptions {
-    /// Returns the options for a profile whose micro-batch has `samples` samples, with the same
-    /// total number of samples in a step. If `samples` is `None`, the options are unchanged.
+    /// Returns the options for a profile whose micro-batch has `samples` samples. The numbers of
+    /// micro-batches are converted to this size and rounded up, so that a step has the same number
+    /// of samples. If `samples` is `None`, the options are unchanged.
     pub fn with_size(self, samples: Option<u64>) -> Self {
+        let Some((samples, own)) = samples.zip(self.micro_batch) else {
+            return self;
+        };
+        let converted = |count: u64| count.saturating_mul(own).div_ceil(samples.max(1));
         Self {
-            counted_batch: samples.and(self.micro_batch),
-            micro_batch: samples.or(self.micro_batch),
+            micro_batches: self.micro_batches.map(converted),
+            usual_micro_batches: converted(self.usual_micro_batches),
+            micro_batch: Some(samples),
             ..self
-        }
-    }
-
-    /// Returns the number of micro-batches that the user wants in a step (or
-    /// [`USUAL_MICRO_BATCHES`] if the user gives no number), converted to micro-batches of the
-    /// profile's size and rounded up.
-    pub fn wanted_micro_batches(&self) -> u64 {
-        let counted = self.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
-        match self.counted_batch.zip(self.micro_batch) {
-            Some((of, own)) => counted.saturating_mul(of).div_ceil(own.max(1)),
-            None => counted,
         }
     }
 }

@@ -170,7 +170,8 @@ impl StageTimes {
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
-        let wanted = self.options.wanted_micro_batches();
+        let options = &self.options;
+        let wanted = options.micro_batches.unwrap_or(options.usual_micro_batches);
         match depth as u64 {
             _ if !self.is_training && schedule == Schedule::Sequential => wanted.max(1),
             depth if !self.is_training => wanted.max(depth).max(1),
@@ -208,14 +209,15 @@ impl StageTimes {
     /// each stage may have the times of any of `profiles`. The bound is exact if there is one
     /// profile and no streamed optimizer state.
     pub(crate) fn least_update(profiles: &[&Self]) -> Option<u128> {
-        let positions = profiles.first()?.positions();
-        let least =
-            |of: &dyn Fn(&Self) -> Option<u128>| profiles.iter().map(|times| of(times)).min()?;
-        let streaming =
-            least(&|times| Some(times.streaming_cycles(times.streamed_by(&(0..positions)))))?;
-        (0..positions).try_fold(streaming, |sum, position| {
-            let update = least(&|times| Some(times.sums(&(position..position + 1))?[2]))?;
-            Some(sum.saturating_add(update))
+        let all = 0..profiles.first()?.positions();
+        let streaming = profiles
+            .iter()
+            .map(|times| times.streaming_cycles(times.streamed_by(&all)));
+        all.clone().try_fold(streaming.min()?, |sum, position| {
+            let updates = profiles
+                .iter()
+                .map(|times| Some(times.sums(&(position..position + 1))?[2]));
+            Some(sum.saturating_add(updates.min()??))
         })
     }
 
@@ -241,16 +243,10 @@ impl StageTimes {
         self.pipeline.schedule.is_of_tensorflow()
     }
 
-    /// Returns the bytes that a stage sends to its neighbours for one micro-batch: first to the
-    /// stage before it in the backward pass, then to the stage after it in the forward pass.
-    pub(crate) fn sends(&self, stage: &Range<usize>) -> [u128; 2] {
-        [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
-    }
-
     /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
     /// the forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the
     /// end of the positions both stand for the split point between the last layer and Out.
-    fn sent_at(&self, position: usize) -> [u128; 2] {
+    pub(crate) fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
@@ -281,7 +277,7 @@ impl StageTimes {
                 .min()
                 .unwrap_or(0)
         };
-        let [back, on] = self.sends(stage);
+        let (back, on) = (self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]);
         let (arrives, returns) = (least(previous, stage.start, 0), least(next, stage.end, 1));
         match self.order().every {
             None => bytes[0] += on + returns,

@@ -2,7 +2,7 @@
 
 use super::{
     Generate, NoEffect, Options,
-    effects::{ONE_IPU_RESULTS, is_given, words},
+    effects::{ONE_IPU_RESULTS, ONE_PROFILE, is_given, listed, words},
 };
 use crate::app::export::is_standard_output;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -61,6 +61,9 @@ impl CommandLine {
         options.judged = repeated(&command, &matches, "splits layers_per_ipu");
         options.is_bare = is_bare(&options, &matches);
         options.results.plan |= options.is_bare;
+        options.of_one_profile = words(ONE_PROFILE)
+            .find(|id| is_given(&matches, id))
+            .map(|id| listed(id, ""));
         options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
         Ok(Self::Run(Box::new(options)))
     }

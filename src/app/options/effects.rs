@@ -14,6 +14,11 @@ pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
+/// Clap ids of the options that request a result about one profile, so that an option that names
+/// several profiles conflicts with them. Separated by spaces.
+pub const ONE_PROFILE: &str = "list_layers operation_breakdown layer_breakdown memory_totals \
+     memory_affinity interlayer_communication diagnose save_to_file";
+
 /// Clap ids of the options of the original tool, a Python program that accepted these options in
 /// any combination. Separated by spaces.
 const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_breakdown \
@@ -142,7 +147,7 @@ pub fn help() -> String {
 
 /// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
 /// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
-fn listed(ids: &'static str, last: &str) -> String {
+pub fn listed(ids: &'static str, last: &str) -> String {
     let options: Vec<String> = words(ids)
         .map(|id| format!("--{}", id.replace('_', "-")))
         .collect();
@@ -159,7 +164,10 @@ mod tests {
         let command = Options::described();
         let effects = Effect::ALL.iter();
         let lists = effects.flat_map(|effect| [effect.options, effect.on]);
-        for id in lists.chain([ONE_IPU_RESULTS, ORIGINAL]).flat_map(words) {
+        for id in lists
+            .chain([ONE_IPU_RESULTS, ONE_PROFILE, ORIGINAL])
+            .flat_map(words)
+        {
             let mut all = command.get_arguments();
             assert!(all.any(|arg| arg.get_id() == id), "{id}");
         }

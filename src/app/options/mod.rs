@@ -221,6 +221,10 @@ pub struct Options {
     /// one IPU, and a plan if it does not.
     #[arg(skip)]
     pub is_bare: bool,
+
+    /// The first option that requests a result about one profile, if there is one.
+    #[arg(skip)]
+    pub of_one_profile: Option<String>,
 }
 
 impl Options {
@@ -270,9 +274,9 @@ impl Options {
                 step: StepOptions {
                     micro_batches: time.micro_batches,
                     link_bandwidth: time.ipu_link_bandwidth,
-                    counted_batch: None,
-                    micro_batch: time.own_micro_batch(),
+                    micro_batch: OfProfile::values(&time.micro_batch).first().copied(),
                     streaming_bandwidth: time.streaming_bandwidth,
+                    ..StepOptions::default()
                 },
                 split: self.wants_split(),
                 sweep: self.results.sweep,
@@ -281,7 +285,7 @@ impl Options {
                 counts: detail == Detail::Page
                     || self.results.emit.iter().any(|form| form.has_counts()),
                 what_if,
-                proportions: pipeline.proportions(),
+                proportions: OfProfile::values(&pipeline.amp),
             },
             rules,
             layers: self.layers.options(rules),

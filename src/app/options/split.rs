@@ -1,6 +1,6 @@
 //! Defines the options that affect the split: its objective, constraints, pipeline and step time.
 
-use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, micro_batch, or_auto, proportion};
+use super::values::{MAX_BATCHES, OfProfile, OrAuto, bandwidth, of_profile, or_auto};
 use crate::{
     analysis::LayerConstraint,
     memory::{Accumulator, Recompute, Schedule, StatePlace},
@@ -79,19 +79,9 @@ pub struct PipelineArgs {
     /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may
     /// be given several times, is a profile of the same model with another proportion: a folder, a
     /// profile.pop, or a saved model. Each stage then has the proportion that is best for it
-    #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion)]
+    #[arg(long, value_name = "VALUE[=PROFILE]",
+          value_parser = of_profile(0.0..=1.0, ["a proportion", "VALUE", "0.6"]))]
     pub amp: Vec<OfProfile<f64>>,
-}
-
-impl PipelineArgs {
-    /// Returns one entry per profile: the available memory proportion with which the profile was
-    /// compiled. The first entry is for the argument PROFILE. Empty if the user gave no
-    /// proportions.
-    pub fn proportions(&self) -> Vec<f64> {
-        let mut all: Vec<_> = self.amp.iter().collect();
-        all.sort_by_key(|own| own.profile.is_some());
-        all.into_iter().map(|own| own.value).collect()
-    }
 }
 
 /// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
@@ -107,7 +97,8 @@ pub struct TimeArgs {
     /// SIZE=PROFILE, which may be given several times, is a profile of the same model with another
     /// size: a folder, a profile.pop, or a saved model. The answer then has the size that fits with
     /// the most samples a second; a step has the same number of samples with each size
-    #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch)]
+    #[arg(long, value_name = "SIZE[=PROFILE]",
+          value_parser = of_profile(1..=MAX_BATCHES, ["a number of samples", "SIZE", "4"]))]
     pub micro_batch: Vec<OfProfile<u64>>,
 
     /// How many replicas of the pipeline run side by side, each on its part of the IPUs. Samples a
@@ -125,14 +116,4 @@ pub struct TimeArgs {
     /// There is no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB", value_parser = bandwidth)]
     pub streaming_bandwidth: Option<u64>,
-}
-
-impl TimeArgs {
-    /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
-    pub fn own_micro_batch(&self) -> Option<u64> {
-        self.micro_batch
-            .iter()
-            .find(|size| size.profile.is_none())
-            .map(|own| own.value)
-    }
 }

@@ -3,7 +3,7 @@
 use crate::{limits, message::BadValue};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ValueEnum};
-use std::{path::PathBuf, str::FromStr};
+use std::{fmt::Display, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 pub const MAX_BATCHES: u64 = 1 << 32;
@@ -76,36 +76,41 @@ pub struct OfProfile<T> {
     pub profile: Option<PathBuf>,
 }
 
-/// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
-pub fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
-    of_profile(text, |size| (1..=MAX_BATCHES).contains(size)).ok_or_else(|| {
-        BadValue(format!(
-            "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
-             it like 4 or 4=FOLDER"
-        ))
-    })
+impl<T: Copy> OfProfile<T> {
+    /// Returns the values of all profiles, first that of the profile that the argument PROFILE
+    /// names.
+    pub fn values(all: &[Self]) -> Vec<T> {
+        let mut all: Vec<_> = all.iter().collect();
+        all.sort_by_key(|own| own.profile.is_some());
+        all.into_iter().map(|own| own.value).collect()
+    }
 }
 
-/// Parses a value of `--amp`: an available memory proportion, or VALUE=PROFILE.
-pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
-    of_profile(text, |value| (0.0..=1.0).contains(value)).ok_or_else(|| {
-        BadValue(format!(
-            "'{text}' is neither a proportion from 0 to 1 nor VALUE=PROFILE; write it like 0.6 or \
-             0.6=FOLDER"
-        ))
-    })
-}
-
-/// Parses the value of a setting, alone or followed by an equals sign and a profile. `is_valid`
-/// returns whether the value is allowed.
-fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
-    let (value, profile) = match text.split_once('=') {
-        Some((_, "")) => return None,
-        Some((value, profile)) => (value, Some(profile.into())),
-        None => (text, None),
-    };
-    let value = value.trim().parse().ok().filter(is_valid)?;
-    Some(OfProfile { value, profile })
+/// Returns a parser for the value of a setting, alone or followed by an equals sign and a profile.
+/// `allowed` has the values that the setting may have. Messages call a value `what`, such as "a
+/// proportion", and `name`, such as VALUE, with one value as an example.
+pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
+    allowed: RangeInclusive<T>,
+    [what, name, example]: [&'static str; 3],
+) -> impl Fn(&str) -> Result<OfProfile<T>, BadValue> + Clone {
+    move |text| {
+        let (value, profile) = match text.split_once('=') {
+            Some((value, profile)) => (value, Some(profile)),
+            None => (text, None),
+        };
+        match value.trim().parse() {
+            Ok(value) if allowed.contains(&value) && profile != Some("") => Ok(OfProfile {
+                value,
+                profile: profile.map(Into::into),
+            }),
+            _ => Err(BadValue(format!(
+                "'{text}' is neither {what} from {} to {} nor {name}=PROFILE; write it like \
+                 {example} or {example}=FOLDER",
+                allowed.start(),
+                allowed.end()
+            ))),
+        }
+    }
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes

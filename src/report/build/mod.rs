@@ -10,7 +10,7 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 
 use super::{
-    Provenance, RecordedMemory, Report, SharedVariables, Stage, StepFacts, VERSION, WhatIf, answer,
+    Provenance, RecordedMemory, Report, SharedVariables, StepFacts, VERSION, WhatIf, answer,
 };
 use crate::{
     memory::MemoryModel,
@@ -19,7 +19,7 @@ use crate::{
     profile::Recorded,
     search::{SearchResult, Word},
 };
-use std::ops::Range;
+use std::{mem::swap, ops::Range};
 
 /// Upper bound on the groups of layers that a report lists because they use the same always-live
 /// variables.
@@ -149,22 +149,14 @@ impl Report {
 impl Report {
     /// Replaces some stages of this report, with their bytes and cycles, by the stages of `other`,
     /// a report on the same split and on a profile with another available memory proportion.
-    /// `is_own` returns whether the stage with a given index is compiled with that proportion, and
-    /// so is replaced. A replaced stage keeps its `amp`.
-    pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
-        let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
-        let others = other.split.into_iter().flat_map(|split| split.stages);
-        for (stage, (mine, theirs)) in stages.zip(others).enumerate() {
-            if is_own(stage) {
-                let amp = mine.amp;
-                *mine = Stage { amp, ..theirs };
+    /// `stages` has the indices of the stages to replace.
+    pub fn take_stages(&mut self, mut other: Self, stages: &[usize]) {
+        for &stage in stages {
+            if let (Some(mine), Some(theirs)) = (&mut self.split, &mut other.split) {
+                swap(&mut mine.stages[stage], &mut theirs.stages[stage]);
             }
-        }
-        let cycles = self.execution.iter_mut().flat_map(|own| &mut own.stages);
-        let others = other.execution.into_iter().flat_map(|own| own.stages);
-        for (stage, (mine, theirs)) in cycles.zip(others).enumerate() {
-            if is_own(stage) {
-                *mine = theirs;
+            if let (Some(mine), Some(theirs)) = (&mut self.execution, &mut other.execution) {
+                swap(&mut mine.stages[stage], &mut theirs.stages[stage]);
             }
         }
     }

@@ -151,9 +151,8 @@ impl Inputs<'_> {
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
-                    bytes: search
-                        .costs
-                        .cut_bytes(search.shown.profiles[number], boundary),
+                    bytes: search.costs.by_profile[search.shown.profiles[number]].cut_bytes
+                        [boundary - 1],
                     duplicated: shared
                         .iter()
                         .filter(|(layers, _)| {

@@ -115,19 +115,10 @@ impl<'a> FormSource<'a> {
     /// Returns the available memory proportion of each IPU for a split into `stages` stages; an
     /// empty list if the proportions are unknown.
     pub fn amps(self, stages: usize) -> Vec<f64> {
-        let amps: Vec<f64> = self
-            .split
-            .stages
-            .iter()
-            .map(|stage| stage.amp)
-            .collect::<Option<_>>()
-            .unwrap_or_default();
-        match amps.first() {
-            // If all stages have the same available memory proportion, it is also written for
-            // splits into other numbers of stages.
-            Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
-            _ => amps,
-        }
+        let own = &self.split.stages;
+        (0..stages)
+            .filter_map(|stage| own.get(stage).or(own.first())?.amp)
+            .collect()
     }
 
     /// Returns the number of replicas that share optimizer state; 1 for inference, and if none is

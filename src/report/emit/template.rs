@@ -169,17 +169,6 @@ impl FormSource<'_> {
                              operations that were compiled with it"
                 .to_string(),
             "amps" => join(self.amps(stages), ", "),
-            "amps-by-name" => join(
-                (0..)
-                    .zip(self.amps(stages))
-                    .map(|(ipu, amp)| format!("\"IPU{ipu}\": {amp}")),
-                ", ",
-            ),
-            "amps-of-stages" => {
-                let amps = self.amps(stages);
-                let of_out = amps.first().filter(|_| self.out_returns(stages));
-                join(amps.iter().chain(of_out), ", ")
-            }
             "amps-in-per-cent" => join(
                 self.amps(stages)
                     .into_iter()

@@ -1,6 +1,6 @@
 // The report as its schema has it: written by `BLESS=1 cargo test json_schema`.
 declare namespace Json {
-  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; sizes: SizeAnswer[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 1; warnings: string[]; what_if?: WhatIf | null; };
+  type Report = { configuration?: Configuration[]; constraints: string[]; contradictions: Contradiction[]; cuts: Cut[]; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables: SharedVariables[]; sizes: BestSplit[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights: WeightTie[]; version: 1; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; weight?: string | null; };
   type Band = { from: number; layer?: string | null; to: number; };
@@ -74,7 +74,6 @@ declare namespace Json {
   type SectionData = { blocks: Block[]; id: string; title: string; };
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
-  type SizeAnswer = { answer: BestSplit; micro_batch: number; profile: string; };
   type Split = { by_counts?: BestSplit | null; fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; replicas: number; stages: Stage[]; starts: string[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type SplitCuts = { cuts: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; amp?: number | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };

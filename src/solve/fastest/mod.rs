@@ -303,7 +303,7 @@ impl<'a> StageSearch<'a> {
             },
             at_least: sum.into_iter().fold(0, u128::saturating_add),
             closed,
-            sends: self.times[profile].sends(&next.stage.positions)[1],
+            sends: self.times[profile].sent_at(next.stage.positions.end)[0],
             update,
             peak: beginning.peak.max(next.peak),
             ..Beginning::default()
