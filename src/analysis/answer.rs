@@ -35,8 +35,8 @@ pub(crate) struct Answers<'s> {
     /// The profiles with this micro-batch size: the main profile, if it has this size, then those
     /// with another available memory proportion.
     profiles: Vec<&'s Analysis>,
-    /// The answers with each micro-batch size in which the model was recorded, first those with the
-    /// size of the main profile; empty in these answers themselves.
+    /// One entry per micro-batch size in which the model was recorded, the size of the main profile
+    /// first: what finds the best splits with this size. Empty in these entries.
     pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
@@ -145,10 +145,10 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
-    /// Returns the best split for `request` over all micro-batch sizes, or `None` if no split fits. Each
-    /// group in `groups` has pipelines to try (schedule, recomputation, place of optimizer state);
-    /// the groups are tried in order, until a split fits. If the user gave a split and it fits in
-    /// no pipeline, returns it in the pipeline in which its peak memory is lowest.
+    /// Returns the best split for `request` over all micro-batch sizes, or `None` if no split fits.
+    /// Each group in `groups` has pipelines to try (schedule, recomputation, place of optimizer
+    /// state); the groups are tried in order, until a split fits. If the user gave a split and it
+    /// fits in no pipeline, returns it in the pipeline in which its peak memory is lowest.
     pub fn fitting_in(
         &self,
         request: &Request,

@@ -231,9 +231,10 @@ fn widths(unshared: &[PlacedVariable], others: &[PlacedVariable]) -> [(u32, u32)
     widths
 }
 
-/// Returns those variables of the sorted list `others` that lie on `tile` and have an equal number
-/// of elements to a variable of `bytes` bytes, each element of which takes `times / parts` times
-/// the bytes of one of theirs.
+/// Finds the candidates for the partner of a variable that has `bytes` bytes on `tile`. Returns the
+/// variables in `others` (sorted) on this tile that have the same number of elements as the
+/// variable. An element of the variable has `times / parts` times the bytes of an element of its
+/// partner, such as 2 if a moment of 4-byte elements belongs to a weight of 2-byte elements.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

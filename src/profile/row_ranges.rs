@@ -1,9 +1,9 @@
 //! Reads large tables with several threads, each in ranges of rowids.
 //!
-//! SQLite finds the first row of a range by comparing rowids, and continues from there. On a damaged
-//! page rowids may be out of order, and then SQLite would silently miss rows. So each range is read
-//! up to the first row of the next range, and all rowids must ascend. These two checks ensure that
-//! the ranges together hold every row of the table exactly once.
+//! SQLite finds the first row of a range by comparing rowids, and continues from there. On a
+//! damaged page rowids may be out of order, and then SQLite would silently miss rows. So each range
+//! is read up to the first row of the next range, and all rowids must ascend. These two checks
+//! ensure that the ranges together hold every row of the table exactly once.
 
 use super::{
     Cells, Database,
@@ -28,8 +28,8 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
 
-/// Lower bound on the bytes of a row of a large table in the file. Rowids that would need more bytes
-/// than the file has cannot all have rows, so the rows are counted.
+/// Lower bound on the bytes of a row of a large table in the file. Rowids that would need more
+/// bytes than the file has cannot all have rows, so the rows are counted.
 const MIN_ROW_BYTES: u64 = 8;
 
 /// A range of rowids of a large table.

@@ -168,7 +168,11 @@ impl<'a> Space<'a> {
                 Ok(costs.lowest()?.filter(is_lowest))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            if lowest.is_some() || reach.bytes >= highest || has_all.into_inner() {
+            // A split of a pipeline with all ranges may be above `reach.bytes` too. Then pipelines
+            // that lack ranges may still have a better split.
+            let is_done = reach.bytes >= highest || has_all.into_inner();
+            let is_within = |own: &Candidate| own.peak_bytes() <= reach.bytes;
+            if is_done || lowest.as_ref().is_some_and(is_within) {
                 return Ok(lowest.filter(|lowest| lowest.peak_bytes() <= highest));
             }
             reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest);

@@ -72,8 +72,9 @@ impl Plan {
         self.compiled().zip((0..self.stages.len()).rev())
     }
 
-    /// Returns constraints that a split with at most as many stages as this plan obeys only if it
-    /// has the same cuts. Its stages may take their costs from other profiles.
+    /// Returns constraints for a search among splits with at most as many stages as this plan has.
+    /// The only split that obeys them is the one with the cuts of this plan, whatever profiles its
+    /// stages take their costs from.
     pub fn as_constraints(&self) -> Vec<Constraint> {
         self.cuts()
             .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))

@@ -314,8 +314,8 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Returns the warnings about `all` contradictions, each with the path of the file that it is about.
-/// `files` are the paths of the profile and of the debug file as messages show them, and
+/// Returns the warnings about `all` contradictions, each with the path of the file that it is
+/// about. `files` are the paths of the profile and of the debug file as messages show them, and
 /// `has_verdict` is that of [`Contradiction::warning`].
 pub fn doubts(all: &[Contradiction], files: [String; 2], has_verdict: bool) -> FileWarnings {
     let file = |found: &Contradiction| files[usize::from(found.is_of_debug())].clone();

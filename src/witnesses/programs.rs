@@ -105,8 +105,12 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
             .code
             .add_to(&mut bytes);
     }
-    let lists = profile.variables_of(&lacking).into_iter();
-    let members: FxHashSet<&u32> = lists.flatten().collect();
+    let mut is_used = vec![false; profile.variables.len()];
+    let members = profile
+        .variables_of(&lacking)
+        .into_iter()
+        .flatten()
+        .filter(|&&member| !std::mem::replace(&mut is_used[member as usize], true));
     profile.variables.add_to(members, &mut bytes);
     bytes
 }

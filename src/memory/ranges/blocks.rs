@@ -227,8 +227,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
-/// Returns the number of blocks of `places` places (steps at which a peak is possible). A live range
-/// of variables may end after the last place, so there is room for one more place.
+/// Returns the number of blocks of `places` places (steps at which a peak is possible). A live
+/// range of variables may end after the last place, so there is room for one more place.
 fn blocks(places: usize) -> usize {
     places / BLOCK + 1
 }

@@ -95,8 +95,8 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
 
 /// Reads the changes of live bytes of each IPU from step to step. Returns a map from an IPU index,
 /// or `None` for the sum over all IPUs, to the changes. `steps` holds the ids of all steps,
-/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row. The
-/// map is empty if the profile lacks the table.
+/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row.
+/// The map is empty if the profile lacks the table.
 fn read_deltas(
     database: &Database,
     steps: &[u64],

@@ -28,8 +28,8 @@ pub struct Comparison<'a> {
     pub warnings: Vec<Warning>,
 }
 
-/// The memory of one layer in the two compared reports. A pair of numbers has the one of the earlier
-/// report first, and `None` for a report that lacks the layer.
+/// The memory of one layer in the two compared reports. A pair of numbers has the one of the
+/// earlier report first, and `None` for a report that lacks the layer.
 #[derive(Debug)]
 struct ComparedLayer<'a> {
     /// The name of the layer as the later report shows it, or as the earlier report does if the

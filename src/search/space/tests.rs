@@ -420,7 +420,9 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
 #[test]
 fn a_space_finds_what_trying_all_splits_finds() {
     let (mut fitting, mut mixed) = ([0; 2], 0);
-    for seed in seeds(40) {
+    // In the model of seed 190, a pipeline for which all ranges are computed has a higher lowest
+    // peak than another, for which ranges are still missing.
+    for seed in seeds(40).chain([190]) {
         let case = Case::new(seed);
         let mut model = Model::new(&case, seed);
         for number in 0..8 {

@@ -78,9 +78,9 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
     some.iter().zip(others).all(|(one, other)| one <= other)
 }
 
-/// Returns the beginnings `extended`, to each of which one stage was just added, without those for
-/// which another one is at least as good ([`Beginning::beats`]). The result is in the order of the
-/// lower bounds on the step.
+/// Leaves out each beginning of a split (its first stages) that another beginning beats
+/// ([`Beginning::beats`]). `extended` has beginnings with equal numbers of stages. Returns the
+/// others, ascending by their lower bounds on the time of a step.
 pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
     let place = |one: &Beginning| (one.end(), one.first);
     extended.sort_by_cached_key(|one| (one.rank, one.end()));

@@ -2,8 +2,8 @@
 //! the liveness steps at which each of them needs the tensor. A variable may be live at fewer steps
 //! in a stage than in the profile (docs/model.md, "Pipelines"), in two cases.
 //!
-//! * In the profile, variables of a function are live at each call of the function. In a stage, they
-//!   are live only at the calls by this stage.
+//! * In the profile, variables of a function are live at each call of the function. In a stage,
+//!   they are live only at the calls by this stage.
 //! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
 //!   stage that uses the tensor. If a later stage uses it, it is live at least until the end of the
 //!   forward pass.
