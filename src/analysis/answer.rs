@@ -27,7 +27,7 @@ use std::{cmp::Ordering, sync::Arc};
 /// Finds the best split for each request about one model. Keeps every layering (assignment of
 /// operations to layers) that a request has needed, with the memory and time of ranges of its
 /// layers, for later requests.
-pub(crate) struct Answers<'s> {
+pub struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Number of samples in a micro-batch. `None` for the size of the main profile (the first that
     /// the user names), which is an option of the request.
@@ -36,7 +36,8 @@ pub(crate) struct Answers<'s> {
     /// with another available memory proportion.
     profiles: Vec<&'s Analysis>,
     /// One entry per micro-batch size in which the model was recorded, the size of the main profile
-    /// first: what finds the best splits with this size. Empty in these entries.
+    /// first: what finds the best splits with this size. Empty if there is only one size, and in
+    /// these entries.
     pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
@@ -59,7 +60,7 @@ struct Choice {
 /// One layering (assignment of operations to layers) of one profile, such as whole layers or the
 /// modules inside them, with the memory and time of the ranges of layers that may become stages.
 #[derive(Debug)]
-pub(crate) struct Level<'s> {
+pub struct Level<'s> {
     pub layers: &'s Layers<'s>,
     /// One entry per profile that was recorded with this micro-batch size: the layers of the model
     /// in that profile. The main profile is first, then those with another available memory
@@ -73,7 +74,7 @@ pub(crate) struct Level<'s> {
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer<'l, 's> {
+pub struct Answer<'l, 's> {
     pub level: &'l Level<'s>,
     pub question: Arc<Question>,
     pub best: Candidate,
@@ -102,13 +103,13 @@ impl<'s> Answers<'s> {
                 progress: progress.clone(),
             }
         };
-        let further = further.iter().map(|own| own.samples);
+        let others = further.iter().map(|own| own.samples);
+        let mut sizes: Vec<Self> = others.filter(Option::is_some).map(with_size).collect();
+        if !sizes.is_empty() {
+            sizes.insert(0, with_size(None));
+        }
         Self {
-            sizes: [None]
-                .into_iter()
-                .chain(further.filter(Option::is_some))
-                .map(with_size)
-                .collect(),
+            sizes,
             ..with_size(None)
         }
     }

@@ -201,7 +201,7 @@ impl<'s> Answers<'s> {
             .iter()
             .filter(|&&other| is_news(is_open(other)))
             .map(|&other| request.changed().with_schedule(other));
-        let has_state = self.whole_layers(request)?.space.has_state;
+        let has_state = self.whole_layers(request)?.space.has_state();
         let states = [StatePlace::OnChip, StatePlace::OffChip, StatePlace::Sharded]
             .into_iter()
             .filter(|&other| has_state && other != now.state && is_news(asked.state.is_none()))
@@ -318,7 +318,7 @@ impl<'s> Answers<'s> {
     /// ascending order of size; empty if there is only one size.
     fn of_sizes(&self, request: &Request) -> Result<Vec<Claim<'s>>> {
         let mut sizes = Vec::new();
-        for own in self.sizes.iter().filter(|_| self.sizes.len() > 1) {
+        for own in &self.sizes {
             sizes.extend(own.answered(request.changed())?);
         }
         sizes.sort_by_key(|claim| claim.best.samples);

@@ -41,8 +41,8 @@ pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
 
 /// Returns the properties of a model that all its profiles share, from the most general to the most
 /// specific, in words such as `layer 3`. Profiles with other properties, or the same properties in
-/// another order, are of different models. The last entry marks the end, so that no list is the
-/// beginning of another.
+/// another order, are of different models. An entry marks the end of each kind of property, so that
+/// properties of different kinds are never compared.
 fn properties(layers: &Layers<'_>) -> Vec<String> {
     let (model, placement) = (layers.model(), &layers.placement);
     let weights: BTreeSet<String> = model
@@ -68,8 +68,10 @@ fn properties(layers: &Layers<'_>) -> Vec<String> {
     ]
     .into_iter()
     .chain(names.map(|name| format!("layer {name}")))
+    .chain(["no further layer".to_owned()])
     .chain(weights)
+    .chain(["no further weight".to_owned()])
     .chain(ties)
-    .chain(["nothing".to_owned()])
+    .chain(["no further shared weight".to_owned()])
     .collect()
 }

@@ -301,7 +301,7 @@ impl Level<'_> {
                 && !usual.takes_turns(is_training)
         });
         let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
-        if !self.space.has_state || !usual.is_on() {
+        if !self.space.has_state() || !usual.is_on() {
             states.truncate(1);
             states[0].truncate(1);
         }

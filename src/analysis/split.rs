@@ -71,7 +71,7 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        for own in self.by_size() {
+        for own in &self.by_size()[1..] {
             check_same(whole.layers, own.whole_layers(request)?.layers)?;
         }
         if !request.options.split && !request.options.sweep {
@@ -278,7 +278,7 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
 }
 
 #[derive(Debug)]
-pub(crate) struct SearchedLayers<'s> {
+pub struct SearchedLayers<'s> {
     /// The layers of the model that the split divides into stages.
     pub layers: &'s Layers<'s>,
     /// The memory model for the pipeline of the best split, or for no pipeline if no search was

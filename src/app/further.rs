@@ -19,7 +19,12 @@ pub fn check(options: &Options) -> Result<()> {
     let of_one = of_one.or_else(|| options.request().of_original());
     let (several, of_one) = match (sizes.len() > 1, proportions.len() > 1) {
         (false, false) => return Ok(()),
-        (true, true) => ("--amp", Some("--micro-batch")),
+        (true, true) => {
+            return Err(usage(
+                "--micro-batch and --amp name profiles, and only one of them can; leave the profiles \
+                 of the other out",
+            ));
+        }
         (true, false) => ("--micro-batch", of_one),
         (false, true) => ("--amp", of_one),
     };

@@ -13,7 +13,7 @@ use std::{array::from_fn, collections::BTreeMap, ops::Range};
 /// Code of one `kind` that several positions (In, layers, Out) may share: a stage with any position
 /// of `set` takes the bytes of this code once. `bytes` lists runs of tiles in ascending order.
 #[derive(Debug)]
-pub(super) struct CodeItem {
+pub struct CodeItem {
     pub kind: CodeKind,
     pub set: PlaceSet,
     pub bytes: Vec<TileSum>,
@@ -22,7 +22,7 @@ pub(super) struct CodeItem {
 /// Consecutive tiles, from `from` to `to` (exclusive), with the same number of bytes of code on
 /// each. Tiles without code are left out, so `bytes` is never 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TileSum {
+pub struct TileSum {
     pub from: u32,
     pub to: u32,
     pub bytes: u64,
@@ -31,7 +31,7 @@ pub(super) struct TileSum {
 /// Returns the bytes of code of one operation group on each tile, by kind, without the code of
 /// vertex types, which operation groups share. In the full memory model, all memory of vertices
 /// besides their code counts as vertex state, and loops have control code of their own.
-pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
+pub fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let (vertices, control) = match rules {
         Rules::Classic => (&code.vertex_state, &code.control_code),
         Rules::Full => (&code.vertex_memory, &code.own_control_code),
@@ -45,13 +45,13 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
 
 /// Code of some programs, and the set of positions (In, layers, Out) whose operations run these
 /// programs.
-pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
+pub type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
 /// Sums the code in `placed` by kind and by the set of positions (In, layers, Out) that need it.
 /// Code that several positions share belongs to the set of all of them, so that a stage has it only
 /// once; such sets are added to `sets`. The sums are complete on `tiles`; on other tiles, bytes may
 /// be missing.
-pub(super) fn collect(
+pub fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
     tiles: &Range<u32>,
@@ -85,7 +85,7 @@ pub(super) fn collect(
 
 /// Sums up the bytes of the pieces of code in `items` on each tile of `tiles`. The result has one
 /// entry per tile, with the bytes by [`CodeKind`].
-pub(super) fn by_tile<'a>(
+pub fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
 ) -> Vec<[u64; 4]> {
@@ -102,15 +102,22 @@ pub(super) fn by_tile<'a>(
 }
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
-    let runs = bytes.runs();
-    let first = runs.partition_point(|run| run.to <= tiles.start);
-    &runs[first..runs.partition_point(|run| run.from < tiles.end)]
+    let mut runs = bytes.runs();
+    // Mostly, `tiles` are all tiles of the model. Looking at the first and the last run (of tiles
+    // with equal bytes) then avoids a binary search, which reads runs at distant addresses.
+    if runs.first().is_some_and(|run| run.to <= tiles.start) {
+        runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
+    }
+    if runs.last().is_some_and(|run| run.from >= tiles.end) {
+        runs = &runs[..runs.partition_point(|run| run.from < tiles.end)];
+    }
+    runs
 }
 
 /// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
 /// group may be divided into clusters of programs that use the same variables; then each cluster
 /// has its own entry. Code that no position needs is left out.
-pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
+pub fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
@@ -198,7 +205,7 @@ fn add_up(parts: &[&[TileRun]]) -> Vec<TileSum> {
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
-pub(super) fn load<const N: usize>(
+pub fn load<const N: usize>(
     model: &MemoryModel<'_>,
     tiles: &Range<u32>,
     code: &mut GrowingSums<N, 4>,
@@ -241,7 +248,7 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
 /// others). A stage has it in proportion to the bytes that it takes of the tile (docs/model.md,
 /// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TileOverhead {
+pub struct TileOverhead {
     /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). The code
     /// that is predicted for a stage is limited to these bytes, since operations may share code
     /// that is predicted for each of them.
@@ -332,7 +339,7 @@ impl TileOverhead {
     }
 }
 
-pub(super) fn by_lane<const N: usize>(
+pub fn by_lane<const N: usize>(
     tiles: &[TileOverhead],
     of: impl Fn(usize, &TileOverhead) -> u64,
 ) -> [u64; N] {
@@ -342,7 +349,7 @@ pub(super) fn by_lane<const N: usize>(
 /// Returns the bytes of code that one stage would have if it had exactly the operation groups for
 /// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, by
 /// [`CodeKind`](crate::profile::CodeKind).
-pub(super) fn explained(
+pub fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,
     is_wanted: impl Fn(usize) -> bool,

@@ -133,12 +133,16 @@ impl MemoryModel<'_> {
         let compare = |kind: CodeKind| {
             let names = self.categories(kind);
             let categories = self.model.recorded.categories.iter();
-            let mut own = categories
-                .filter(|category| names.contains(&&*category.name))
-                .peekable();
-            own.peek()?;
+            let own: Vec<_> = categories
+                .filter(|category| names.contains(&category.name.as_str()))
+                .collect();
+            if own.is_empty() {
+                return None;
+            }
             let mut recorded = vec![0; predicted.len()];
-            own.for_each(|category| category.bytes.add_to(&mut recorded));
+            for category in own {
+                category.bytes.add_to(&mut recorded);
+            }
             let of_kind = predicted.iter().map(|tile| tile[kind as usize]);
             let differences = of_kind.clone().zip(&recorded);
             let (worst_tile, worst_difference) = (0u32..)

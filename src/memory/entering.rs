@@ -18,7 +18,7 @@ use crate::{
 /// start after the previous layer with the item, since ranges with earlier starts have the item
 /// already.
 #[derive(Default)]
-pub(super) struct Entries<Item> {
+pub struct Entries<Item> {
     /// One list per position at which a range of layers can begin, with pairs of a layer and an
     /// item (such as the bytes of a variable). A range has the item of a pair if it contains the
     /// layer, and begins at the position of the list or later.
@@ -87,8 +87,10 @@ impl<Item: Copy> Entries<Item> {
     /// If more than [`limits::ENTRIES`] pairs of a layer and an item were added: the tiles have
     /// more variables or code than any real tile.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
-        let fits = self.count <= limits::ENTRIES;
-        fits.then_some(()).ok_or(TooManyPlaces)
+        if self.count > limits::ENTRIES {
+            return Err(TooManyPlaces);
+        }
+        Ok(())
     }
 
     /// Returns the pairs of a layer and an item (such as the bytes of a variable) that are stored
@@ -107,7 +109,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// time, by kind of bytes and by lane (tile). Bytes that several positions need count once. Each
 /// user of this type defines its own kinds, such as kinds of code.
 #[derive(Default)]
-pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
+pub struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Bytes that a range of positions gains when it grows, as pairs of a kind of bytes and the
     /// bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,

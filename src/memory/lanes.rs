@@ -6,12 +6,12 @@ use std::ops::{Deref, DerefMut};
 
 /// The number of neighbouring tiles whose bytes are summed side by side: the tiles are the lanes of
 /// an array. The number is small in tests, so that small models have several groups of tiles.
-pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
+pub const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
 /// A number type for bytes on one tile (in one lane), in which arrays of lanes are added fast. Sums
 /// wrap around. So a final sum of at most [`Bytes::HIGHEST`] is right, in whatever order bytes are
 /// added and subtracted.
-pub(super) trait Bytes: Copy + Default + Ord + Send {
+pub trait Bytes: Copy + Default + Ord + Send {
     /// The highest number of bytes that a sum in this number type can hold. Tiles with more bytes
     /// need a wider type.
     const HIGHEST: u64;
@@ -60,7 +60,7 @@ bytes!(u64);
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
 /// default for any length `N`.
 #[derive(Clone, Copy)]
-pub(super) struct ByLane<T, const N: usize>(pub [T; N]);
+pub struct ByLane<T, const N: usize>(pub [T; N]);
 
 impl<T: Default, const N: usize> Default for ByLane<T, N> {
     fn default() -> Self {
@@ -95,12 +95,12 @@ fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl 
 }
 
 #[inline]
-pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
+pub fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::plus);
 }
 
 #[inline]
-pub(super) fn add_each<const N: usize, const KINDS: usize>(
+pub fn add_each<const N: usize, const KINDS: usize>(
     sums: &mut [ByLane<u64, N>; KINDS],
     bytes: &[ByLane<u64, N>; KINDS],
 ) {
@@ -110,21 +110,21 @@ pub(super) fn add_each<const N: usize, const KINDS: usize>(
 }
 
 #[inline]
-pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
+pub fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::minus);
 }
 
 #[inline]
-pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
+pub fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
     change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
 }
 
-pub(super) fn lower<const N: usize>(lowest: &mut [u64; N], bytes: &[u64; N]) {
+pub fn lower<const N: usize>(lowest: &mut [u64; N], bytes: &[u64; N]) {
     change_lanes(lowest, bytes, u64::min);
 }
 
 #[inline]
-pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
+pub fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
     let mut is_above = false;
     let mut lane = 0;
     while lane < N {
@@ -135,12 +135,12 @@ pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T
 }
 
 #[inline]
-pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+pub fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     let mut sums = *a;
     add(&mut sums, b);
     sums
 }
 
-pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
+pub fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)
 }

@@ -166,12 +166,11 @@ impl<'a> MemoryModel<'a> {
     /// variables with the equivalence class `class` and the use set `set` (the operations that use
     /// them).
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let number = self.uses.data.number(class, set);
         self.has_copies(stage)
             && self
                 .flows
                 .as_ref()
-                .zip(number)
+                .zip(self.uses.data.number(class, set))
                 .is_some_and(|(flows, number)| flows.is_stashed(&stage.positions, number))
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 /// The live bytes at each liveness step of a window of steps, on up to `N` tiles with one lane
 /// each. Variables are added one by one.
-pub(super) struct StepSums<const N: usize> {
+pub struct StepSums<const N: usize> {
     window: Range<u32>,
     /// Changes of the live bytes within `window`, where variables begin or cease to be live: pairs
     /// of a step and the change in each lane (tile), in any order. Decreases are negative numbers
@@ -64,18 +64,18 @@ impl<const N: usize> StepSums<N> {
 
 /// A set of liveness steps as half-open ranges, ascending and disjoint. Most sets have one or two
 /// ranges.
-pub(super) type Steps = Vec<(u32, u32)>;
+pub type Steps = Vec<(u32, u32)>;
 
 /// A position of the layer order (In, a layer or Out), and the liveness steps at which it needs a
 /// certain variable.
-pub(super) type StepsOfPosition = (u32, Steps);
+pub type StepsOfPosition = (u32, Steps);
 
-pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
+pub fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
     ranges.iter().any(|&(from, to)| (from..to).contains(&step))
 }
 
 /// Sorts half-open ranges of liveness steps and joins ranges that overlap or touch.
-pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
+pub fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
     let mut merged = Steps::new();
@@ -96,7 +96,7 @@ fn append(steps: &mut Steps, (from, to): (u32, u32)) {
 
 /// Returns the liveness steps of `ranges` that are in none of `others`. All lists have half-open
 /// ranges, ascending and disjoint; empty ranges in `others` are ignored.
-pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
+pub fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
     for &(mut from, to) in ranges {
@@ -122,7 +122,7 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
 /// Groups the liveness steps at which positions (In, layers, Out) need a variable. `own` has the
 /// steps of each position. A key of the result is a set of positions (ascending); its value has the
 /// steps at which exactly these positions need the variable.
-pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
+pub fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
     let ranges = own
         .iter()
         .flat_map(|(position, steps)| steps.iter().map(move |&(from, to)| (from, to, *position)));
@@ -138,7 +138,7 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
 /// are half-open, and each belongs to an owner, such as a layer. Calls `visit` for each piece in
 /// ascending order: with its first step, its end, and the owners whose ranges contain the piece,
 /// each with the number of these ranges. Pieces in no range are skipped.
-pub(super) fn each_stretch<T: Copy + Ord>(
+pub fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),
 ) {
@@ -163,7 +163,7 @@ pub(super) fn each_stretch<T: Copy + Ord>(
 
 /// Returns the smallest window of liveness steps that contains all `windows`; `None` if there is
 /// none. A window is its first and its last step, both inclusive.
-pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
+pub fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows
         .iter()
         .flatten()

@@ -72,15 +72,19 @@ impl MemoryModel<'_> {
     /// boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new();
-        let [forward, backward] = [0, 1].map(|pass| {
-            let sent = (0u32..).zip(self.uses.data.uses());
-            let sent = sent.filter_map(|(number, variable)| {
-                let (own_pass, places) = flows.sent(number)?;
-                (own_pass == pass).then_some((places, variable.bytes))
-            });
-            at_boundaries(flows.places as usize, sent)
-        });
-        forward.into_iter().zip(backward).map(Into::into).collect()
+        let mut sent = [Vec::new(), Vec::new()];
+        for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
+            if let Some((pass, places)) = flows.sent(number) {
+                sent[pass].push((places, variable.bytes));
+            }
+        }
+        let [forward, backward] =
+            sent.map(|sent| at_boundaries(flows.places as usize, sent.into_iter()));
+        forward
+            .into_iter()
+            .zip(backward)
+            .map(<[u64; 2]>::from)
+            .collect()
     }
 
     /// Returns the framework that the model was written in.
@@ -158,8 +162,8 @@ impl MemoryModel<'_> {
 }
 
 /// Sums up the bytes that flow across each boundary between two of `positions` positions (In,
-/// layers, Out). `flows` has the first and the last position between which bytes flow, and their
-/// number.
+/// layers, Out). Each item of `flows` has the first and the last position between which bytes flow,
+/// and the number of these bytes.
 fn at_boundaries(positions: usize, flows: impl Iterator<Item = ([u32; 2], u64)>) -> Vec<u64> {
     let flows = flows.map(|([from, to], bytes)| (from as usize, to as usize, bytes as i64));
     let sums = crossing(positions, flows).into_iter();

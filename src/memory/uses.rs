@@ -17,7 +17,7 @@ use std::ops::Range;
 /// use them). Such a group is a *use*. Uses are numbered from 0: first those of variables with
 /// data, in the order of the model, then those of variables with code.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CountedUses<'a> {
+pub struct CountedUses<'a> {
     pub data: &'a VariableGroups,
     /// The groups of variables that hold code; `None` in the full memory model, where the recorded
     /// bytes of code replace these variables.
@@ -147,12 +147,12 @@ impl<'a> MemoryModel<'a> {
 
 /// A set of positions (In, layers, Out), and bytes by lane (tile) that belong to it. A stage with
 /// any of these positions has the bytes.
-pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
+pub type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbouring tiles (the last group
 /// may be smaller). A thread examines the tiles of a group side by side. Groups are small enough
 /// that every thread gets several groups.
-pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
+pub fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
     let parts = if cfg!(test) {
         1
     } else {
@@ -167,7 +167,7 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
 /// The uses on up to `N` neighbouring tiles. A use is a group of variables with one equivalence
 /// class and use set; here it has its bytes on each of the tiles.
 #[derive(Default)]
-pub(super) struct NeighbourUses<const N: usize> {
+pub struct NeighbourUses<const N: usize> {
     /// Pairs of the index of a use (variables with one equivalence class and use set) and its bytes
     /// in each lane (tile), in ascending order of uses. A use whose bytes on a tile exceed 32 bits
     /// has several pairs, each with a part of the bytes.

@@ -254,15 +254,14 @@ impl OperationCycles {
             },
             later,
         };
-        let of_cluster = operation
-            .zip(cluster)
-            .map(|by| self.by_cluster.entry(by).or_default());
         let of_operation = match operation {
             Some(operation) => &mut self.by_operation[operation as usize],
             None => &mut self.unexplained,
         };
-        for sum in of_cluster.into_iter().chain([of_operation]) {
-            *sum = sum.combined(added, u64::saturating_add);
+        *of_operation = of_operation.combined(added, u64::saturating_add);
+        if let Some(by) = operation.zip(cluster) {
+            let of_cluster = self.by_cluster.entry(by).or_default();
+            *of_cluster = of_cluster.combined(added, u64::saturating_add);
         }
     }
 }

@@ -195,8 +195,8 @@ impl Model {
         has_any
     }
 
-    /// Returns one entry per operation group (operations with one debug context): whether any of its
-    /// operations begins at the liveness step `start` or later.
+    /// Returns one entry per operation group (operations with one debug context): whether any of
+    /// its operations begins at the liveness step `start` or later.
     pub(crate) fn groups_from(&self, start: u32) -> Vec<bool> {
         self.groups_with(|_, operation| operation.window.is_some_and(|(first, _)| first >= start))
     }

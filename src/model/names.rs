@@ -304,12 +304,9 @@ fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> Strin
         Some(_) => "Tensor",
         None => "Anonymous",
     };
-    let instance = instance.map(|instance| format!("({instance})"));
-    let tensor = tensor.map(|tensor| format!("/{tensor}"));
-    [Some(kind.to_owned()), instance, tensor]
-        .into_iter()
-        .flatten()
-        .collect()
+    let instance = instance.map_or_else(String::new, |instance| format!("({instance})"));
+    let tensor = tensor.map_or_else(String::new, |tensor| format!("/{tensor}"));
+    format!("{kind}{instance}{tensor}")
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl Pairing<'_> {
             .map(|variable| (place(variable), variable))
             .partition(|&(_, variable)| self.has_shared_set(variable));
         let set_of = |variable: u32| self.set_of[variable as usize];
-        others.sort_unstable_by_key(|&(place, variable)| (place, set_of(variable)));
+        others.sort_by_cached_key(|&(place, variable)| (place, set_of(variable)));
         // Of the variables that only this operation computes with, those with a label (the
         // framework's name of the tensor) are state, such as an optimizer's moments. The others are
         // temporaries.

@@ -237,8 +237,8 @@ impl UseSetIndex {
     }
 
     /// Lists the use sets (the operation groups that use a variable) of a compute set or memory
-    /// region again if `is_stale` returns `true` for the list. The parameters are those of
-    /// [`new`](Self::new).
+    /// region again if `is_stale` returns `true` for its present list of use sets. The other
+    /// parameters are those of [`new`](Self::new).
     pub fn update(
         &mut self,
         profile: &Profile,
@@ -247,9 +247,9 @@ impl UseSetIndex {
         is_stale: impl Fn(&[u32]) -> bool + Sync,
     ) {
         let update = |lists: &VariableLists, used: &mut [Box<[u32]>]| {
-            // Many variables of a compute set or memory region have the same use set, mostly that of
-            // the variable before. `seen` marks the use sets that are already in the list of this
-            // compute set or region, and is then cleared.
+            // Many variables of a compute set or memory region have the same use set, mostly that
+            // of the variable before. `seen` marks the use sets that are already in the list of
+            // this compute set or region, and is then cleared.
             let update_list = |seen: &mut Vec<bool>, (list, used): (usize, &mut Box<[u32]>)| {
                 let members = lists.members(list as u32).iter();
                 let all = members.map(|&variable| set_of[variable as usize]);

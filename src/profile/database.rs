@@ -25,8 +25,8 @@ pub struct Database {
     pub source: ProfileFile,
     /// Open connections to the profile that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
-    pub(super) schema: Schema,
-    pub(super) rows: Task,
+    pub schema: Schema,
+    pub rows: Task,
     pub version: FormatVersion,
     /// The machine that the model was compiled for. A blob (an encoded list) with a value for each
     /// tile has as many values as this machine has tiles.
@@ -220,7 +220,7 @@ impl Database {
 
     /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row until
     /// `visit` returns `false`. `sql` must select `columns` of `table` first, in this order.
-    pub(super) fn query(
+    pub fn query(
         &self,
         table: &'static str,
         columns: Columns,
@@ -249,10 +249,7 @@ impl Database {
         })
     }
 
-    pub(super) fn with_connection<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T>,
-    ) -> Result<T> {
+    pub fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // A poisoned lock is used like any other, since a panic cannot leave the list of
         // connections half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,8 +28,8 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
 
-/// Lower bound on the bytes of a row of a large table in the file. Rowids that would need more
-/// bytes than the file has cannot all have rows, so the rows are counted.
+/// Lower bound on the bytes of a row of a large table in the file, from which follows how many rows
+/// the file can have.
 const MIN_ROW_BYTES: u64 = 8;
 
 /// A range of rowids of a large table.
@@ -93,7 +93,8 @@ impl Database {
         let rowids = self.with_connection(|connection| {
             rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
         })?;
-        let ranges = self.ranges(table, rowids.as_ref())?;
+        let bounds = rowids.as_ref().map(|&(_, bounds)| bounds);
+        let ranges = ranges(table, bounds, self.source.length / MIN_ROW_BYTES);
         let scan = RangeScan::new(table, columns, rowids.map(|(rowid, _)| rowid));
         let max_rows: Vec<usize> = ranges.iter().map(|range| range.max_rows).collect();
         // Each thread takes one range of rows at a time. If it took several, other threads might
@@ -105,40 +106,6 @@ impl Database {
             .map(|(range, filled)| self.scan_range(&scan, range, filled, &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
-    }
-
-    /// Returns the ranges of rowids in which `table` is read. Together they cover every possible
-    /// rowid. `rowids` is the result of [`rowid_bounds`].
-    fn ranges(
-        &self,
-        table: &'static str,
-        rowids: Option<&(String, (i64, i64))>,
-    ) -> Result<Vec<RowRange>> {
-        let count = |condition: &str| -> Result<i64> {
-            let sql = format!("SELECT count(*) FROM \"{table}\" {condition}");
-            self.with_connection(|connection| {
-                let counted = connection.query_row(&sql, [], |row| row.get(0));
-                counted.map_err(sqlite(table))
-            })
-        };
-        let range = |(from, to): (i64, i64)| {
-            let max_rows = match rowids {
-                None => count("")? as usize,
-                Some((_, (first, last)))
-                    if last.abs_diff(*first) <= self.source.length / MIN_ROW_BYTES =>
-                {
-                    to.min(*last).abs_diff(from.max(*first)) as usize + 1
-                }
-                Some((rowid, _)) => {
-                    count(&format!("WHERE {rowid} BETWEEN {from} AND {to}"))? as usize
-                }
-            };
-            Ok(RowRange { from, to, max_rows })
-        };
-        let bounds = rowids.map_or(vec![(i64::MIN, i64::MAX)], |(_, bounds)| {
-            ranges(table, *bounds)
-        });
-        bounds.into_iter().map(range).collect()
     }
 
     /// Reads the rows with a rowid in `range`, and the rowid of the first row after them. `visit`
@@ -184,26 +151,23 @@ impl RangeScan {
     /// Creates the statement for `columns` of `table`. `rowid` is the SQL name of the rowid; `None`
     /// if the table has no rowids, or no rows.
     fn new(table: &'static str, columns: Columns, rowid: Option<String>) -> Self {
-        let Some(rowid) = rowid else {
-            return Self {
-                table,
-                columns,
-                sql: select(table, columns, "", "WHERE ?1 NOT NULL"),
-                rowid_column: None,
-            };
+        let place = |rowid: &String| {
+            let among = columns.iter().position(|column| quoted(column) == *rowid);
+            among.unwrap_or(columns.len())
         };
-        let among = columns.iter().position(|column| quoted(column) == rowid);
-        let sql = select(
-            table,
-            columns,
-            &among.map_or(format!(", {rowid}"), |_| String::new()),
-            &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
-        );
+        let rowid_column = rowid.as_ref().map(place);
+        let more = match &rowid {
+            Some(rowid) if rowid_column == Some(columns.len()) => format!(", {rowid}"),
+            _ => String::new(),
+        };
+        let condition = rowid.map_or("WHERE ?1 NOT NULL".to_owned(), |rowid| {
+            format!("WHERE {rowid} >= ?1 ORDER BY {rowid}")
+        });
         Self {
             table,
             columns,
-            sql,
-            rowid_column: among.or(Some(columns.len())),
+            sql: select(table, columns, &more, &condition),
+            rowid_column,
         }
     }
 }
@@ -259,25 +223,36 @@ pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Returns the ranges of rowids (both ends inclusive) in which `table` is read. Together they cover
-/// every possible rowid. `first` and `last` are the smallest and the largest rowid of the table.
-fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
+/// Returns the ranges of rowids in which `table` is read. Together they cover every possible rowid.
+/// `bounds` are the smallest and the largest rowid of the table; `None` if it has no rowids or no
+/// rows. The file has at most `max_rows` rows. If there are more rowids between the bounds, as in no
+/// profile of Poplar, the table is read in one range, since the rows of each part are unknown.
+fn ranges(table: &str, bounds: Option<(i64, i64)>, max_rows: u64) -> Vec<RowRange> {
+    let dense = bounds.filter(|(first, last)| last.abs_diff(*first) < max_rows);
+    let Some((first, last)) = dense else {
+        return vec![RowRange {
+            from: i64::MIN,
+            to: i64::MAX,
+            max_rows: max_rows as usize,
+        }];
+    };
     let rows = last.abs_diff(first);
-    let count = if LARGE_TABLES
-        .iter()
-        .any(|&(name, least)| name == table && rows >= least)
-    {
+    let is_split = |&(name, least): &(&str, u64)| name == table && rows >= least;
+    let count = if LARGE_TABLES.iter().any(is_split) {
         RANGES
     } else {
         1
     };
-    let start = |n: u64| match n {
-        0 => i64::MIN,
-        _ => first
-            .saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64),
+    let start = |n: u64| first.saturating_add_unsigned(rows * n / count);
+    let range = |n: u64| {
+        let (start, end) = (start(n), start(n + 1));
+        RowRange {
+            from: if n == 0 { i64::MIN } else { start },
+            to: if n + 1 == count { i64::MAX } else { end - 1 },
+            max_rows: (end.abs_diff(start) + u64::from(n + 1 == count)) as usize,
+        }
     };
-    let end = |n| if n == count { i64::MAX } else { start(n) - 1 };
-    (0..count).map(|n| (start(n), end(n + 1))).collect()
+    (0..count).map(range).collect()
 }
 
 #[cfg(test)]
@@ -287,21 +262,21 @@ mod tests {
     use rusqlite::Connection;
     use std::{fs, path::Path};
 
-    /// Writes a profile whose table `vars_info` is `WITHOUT ROWID`, or has rowids, and has these ids.
-    /// Returns the upper bound on the number of rows of each range, and the ids that were read.
-    fn scanned(options: &str, ids: &[u64]) -> (Vec<usize>, Vec<Vec<u64>>) {
+    /// Writes a profile whose table `vars_info` has `count` rows with ids that are multiples of
+    /// `step`, and rowids unless it is `WITHOUT ROWID`. Returns the upper bound on the number of
+    /// rows of each range, and the ids that were read.
+    fn scanned(options: &str, count: u64, step: u64) -> (Vec<usize>, Vec<Vec<u64>>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.pop");
         fs::copy(Path::new("fixtures/poplar-mlp/profile.pop"), &path).unwrap();
         let connection = Connection::open(&path).unwrap();
         let sql = format!(
-            "DROP TABLE vars_info; CREATE TABLE vars_info (var_id INTEGER PRIMARY KEY) {options}"
+            "DROP TABLE vars_info;
+             CREATE TABLE vars_info (var_id INTEGER PRIMARY KEY, name TEXT) {options};
+             WITH RECURSIVE ids(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM ids WHERE n + 1 < {count})
+             INSERT INTO vars_info SELECT n * {step}, 'a name of thirty-two characters.' FROM ids"
         );
         connection.execute_batch(&sql).unwrap();
-        for id in ids {
-            let sql = "INSERT INTO vars_info VALUES (?1)";
-            connection.execute(sql, [id]).unwrap();
-        }
         connection.close().unwrap();
         let database = Database::open(&path, &Progress::new()).unwrap();
         let mut bounds = Vec::new();
@@ -319,34 +294,32 @@ mod tests {
 
     #[test]
     fn every_row_is_read_once_whatever_the_gaps_between_rowids() {
-        let far: Vec<u64> = (0..90).map(|id| id * id * 100_000).collect();
-        let near: Vec<u64> = (0..90).map(|id| id * 3 + 5).collect();
-        for (options, ids, ranges, most) in [
-            ("", &near, 1, 268),
-            ("", &far, 64, 90),
-            ("WITHOUT ROWID", &near, 1, 90),
-            ("WITHOUT ROWID", &far, 1, 90),
+        for (options, count, step, ranges) in [
+            ("", 90, 1, 1),
+            ("", 90, 3, 1),
+            ("", 90, 1 << 40, 1),
+            ("", 40_000, 3, 64),
+            ("", 40_000, 1 << 40, 1),
+            ("WITHOUT ROWID", 90, 3, 1),
+            ("WITHOUT ROWID", 40_000, 3, 1),
         ] {
-            let (max_rows, read) = scanned(options, ids);
+            let (max_rows, read) = scanned(options, count, step);
             assert_eq!(max_rows.len(), ranges);
-            assert_eq!(max_rows.iter().sum::<usize>(), most);
-            assert!(
-                read.iter()
-                    .zip(&max_rows)
-                    .all(|(part, &most)| part.len() <= most)
-            );
-            assert_eq!(read.concat(), *ids);
+            let mut parts = read.iter().zip(&max_rows);
+            assert!(parts.all(|(part, &most)| part.len() <= most));
+            assert!(read.concat().into_iter().eq((0..count).map(|n| n * step)));
         }
     }
 
     #[test]
     fn ranges_cover_every_rowid_once() {
         for bounds in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
-            let ranges = ranges("vars_info", bounds);
-            let ends = (ranges[0].0, ranges[ranges.len() - 1].1);
+            let ranges = ranges("vars_info", Some(bounds), 1 << 40);
+            let ends = (ranges[0].from, ranges[ranges.len() - 1].to);
             assert_eq!(ends, (i64::MIN, i64::MAX));
-            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
-            assert_eq!(ranges.len() > 1, bounds.1 > 100_000);
+            assert!(ranges.windows(2).all(|pair| pair[0].to + 1 == pair[1].from));
+            let rowids = bounds.1.abs_diff(bounds.0);
+            assert_eq!(ranges.len() > 1, (100_000..1 << 40).contains(&rowids));
         }
     }
 }

@@ -100,9 +100,11 @@ impl Variables {
             },
         )?;
         let mut labels = LabelKeys::default();
-        let filled = parts.into_iter().map(|part| part.with_labels(&mut labels));
-        let filled = filled.collect::<Vec<_>>();
-        variables.join(&filled)?;
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| part.with_labels(&mut labels))
+            .collect();
+        variables.join(&parts)?;
         variables.category_names = category_names;
         variables.labels = labels.read(database)?;
         Ok(variables)
@@ -338,31 +340,21 @@ pub struct VariableLabel {
 /// Maps the key of each distinct label (name and debug contexts of a tensor) to the index of the
 /// label. Indices count from 1 in the order in which the keys were added; 0 stands for no label.
 #[derive(Default)]
-pub struct LabelKeys {
-    numbers: FxHashMap<LabelKey, u32>,
-    /// The last key that was numbered, and its index. Consecutive variables are mostly pieces of one
-    /// tensor.
-    last: Option<(LabelKey, u32)>,
-}
+pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
     /// Returns the index of the label (name and debug contexts of a tensor) with the key `key`,
     /// adding the key if it is new.
     pub fn number(&mut self, key: LabelKey) -> u32 {
-        if let Some((_, number)) = self.last.filter(|&(last, _)| last == key) {
-            return number;
-        }
-        let next = self.numbers.len() as u32 + 1;
-        let number = *self.numbers.entry(key).or_insert(next);
-        self.last = Some((key, number));
-        number
+        let next = self.0.len() as u32 + 1;
+        *self.0.entry(key).or_insert(next)
     }
 
     /// Adds the label keys of `other` to these keys. A label has the name and the debug contexts of
     /// a tensor. Returns a list that maps each label index in `other` to the index in `self` of the
     /// label with the same key; the index 0 (no label) is mapped to 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
-        let mut keys: Vec<(LabelKey, u32)> = other.numbers.into_iter().collect();
+        let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
         [0].into_iter()
             .chain(keys.into_iter().map(|(key, _)| self.number(key)))
@@ -373,12 +365,12 @@ impl LabelKeys {
     /// Returns one entry per label index; the entry at index 0, which stands for no label, is
     /// empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
-        let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
-        if self.numbers.is_empty() {
+        let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
+        if self.0.is_empty() {
             return Ok(labels);
         }
         let mut names: FxHashMap<u64, String> = self
-            .numbers
+            .0
             .keys()
             .map(|&(base, _)| (base, String::new()))
             .collect();
@@ -390,7 +382,7 @@ impl LabelKeys {
         })?;
         let columns = &["variable_id", "ids"];
         let has_contexts = database.require(CONTEXTS, columns).is_ok();
-        let unlowered = self.numbers.keys().filter_map(|&(_, unlowered)| unlowered);
+        let unlowered = self.0.keys().filter_map(|&(_, unlowered)| unlowered);
         let mut contexts: FxHashMap<u64, Vec<u64>> = unlowered.map(|id| (id, vec![])).collect();
         database.rows_if_any(CONTEXTS, columns, |row| {
             let ids = row.optional(0)?.and_then(|id| contexts.get_mut(&id));
@@ -399,7 +391,7 @@ impl LabelKeys {
             }
             Ok(())
         })?;
-        for ((base, unlowered), number) in self.numbers {
+        for ((base, unlowered), number) in self.0 {
             let debug_ids = unlowered.map(|id| contexts[&id].clone());
             labels[number as usize] = VariableLabel {
                 name: names[&base].clone(),

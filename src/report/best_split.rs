@@ -70,10 +70,10 @@ pub struct BestSplit {
     /// `--recompute layer`; empty for the answer to the user's own request.
     pub options: String,
     /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0
-    /// if the peak is lower. Always 0 in a sweep and in a plan.
+    /// if the peak is lower. Always 0 in `sizes`, in a sweep and in a plan.
     pub change: i64,
-    /// The command line that would make this split the answer; empty if the report was made
-    /// without a command line.
+    /// The command line that would make this split the answer; empty in `sizes`, and if the report
+    /// was made without a command line.
     pub command: String,
 }
 

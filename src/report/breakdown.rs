@@ -23,7 +23,7 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
+    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
     {
@@ -38,8 +38,12 @@ pub fn operations(
         "Counts in" Layers (places(placement, index)),
         "By" Text (placement.operations.get(index).map(|placed| placed.reason.to_string())),
         "Pass" Text (operation.pass.to_string()),
-    })
-    .kept(|column, _| !is_classic || !matches!(&*column.name, "Counts in" | "By" | "Pass"))
+    });
+    if is_classic {
+        table.kept(|column, _| !matches!(&*column.name, "Counts in" | "By" | "Pass"))
+    } else {
+        table
+    }
 }
 
 /// Returns the names of the positions (In, the layers, Out) that an operation is assigned to,

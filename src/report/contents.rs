@@ -115,7 +115,7 @@ pub struct Report {
 
 /// The words that replace "fits" or "does not fit" if contradictions in the profile could change
 /// the verdict.
-pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
     /// Returns the pipeline stages of the report's split; an empty list if the report has no split.
@@ -134,7 +134,8 @@ impl Report {
         self.pipeline.as_ref().map(|own| own.recording.framework)
     }
 
-    /// Returns whether the stages of the pipeline run one after the other (`--schedule sequential`).
+    /// Returns whether the stages of the pipeline run one after the other (`--schedule
+    /// sequential`).
     pub(super) fn is_sequential(&self) -> bool {
         (self.pipeline.as_ref()).is_some_and(|own| own.pipeline.schedule == Schedule::Sequential)
     }
@@ -173,12 +174,12 @@ impl Report {
     /// Returns the warnings about contradictions in the files, each with the path of the file that
     /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
-        let has_verdict = self.split.is_some()
+        let is_judged = self.split.is_some()
             || self.sweep.is_some()
             || self.plan.is_some()
             || self.fit.is_some();
         let files = self.provenance.files.displayed();
-        doubts(&self.contradictions, files, has_verdict)
+        doubts(&self.contradictions, files, is_judged)
     }
 
     /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the

@@ -82,7 +82,8 @@ fn programs(model: &Model, memory: &MemoryModel<'_>) -> [Table; 2] {
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
-    table!("diagnose-code", both(|explaining| memory.code_categories(explaining)), |(operations, category)| {
+    let categories = both(|explaining| memory.code_categories(explaining));
+    table!("diagnose-code", categories, |(operations, category)| {
         "Operations" Text (operations),
         "Category" Text (category.name),
         "Predicted" Bytes (category.predicted),

@@ -236,7 +236,7 @@ pub struct VariableAtSteps {
 /// Thins a curve of live bytes to about `max_points` points, each a step and its bytes, ascending
 /// by step. Each piece of the curve keeps its first, lowest, highest and last point, so that no
 /// peak is lost.
-pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
+pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
     if points.len() <= max_points {
         return points.to_vec();
     }

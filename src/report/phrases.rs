@@ -13,7 +13,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-pub(super) use Phrase::{Amount, Bytes, Count};
+pub use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, since each form of output writes numbers and names in its
 /// own way.

@@ -353,13 +353,13 @@ impl Inputs<'_> {
 
 /// Returns the sum of `numbers`, or `u64::MAX` if the sum overflows, as with the numbers of a
 /// damaged report.
-pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+pub fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, u64::saturating_add)
 }
 
 /// Returns the index of the highest entry of `numbers`, and the lowest index if several entries are
 /// the highest. Returns `None` if `numbers` is empty.
-pub(super) fn first_highest(numbers: &[impl Ord]) -> Option<u32> {
+pub fn first_highest(numbers: &[impl Ord]) -> Option<u32> {
     Some(
         (0..numbers.len())
             .rev()

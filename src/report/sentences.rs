@@ -8,9 +8,9 @@ mod explain;
 mod pipeline;
 mod refusal;
 
-pub(super) use explain::*;
-pub(super) use pipeline::*;
-pub(super) use refusal::*;
+pub use explain::*;
+pub use pipeline::*;
+pub use refusal::*;
 
 use super::{
     BestSplit, CoverageFacts, Phrase, PlanFacts, Proof, Report, Split, Stage,

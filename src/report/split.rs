@@ -253,7 +253,7 @@ const BUCKETS: u64 = 20;
 
 /// Counts the tiles in each of the ranges of bytes that [`Fullness::histogram`] describes. `bytes`
 /// has the bytes of each tile, in ascending order.
-pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
+pub fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let within = (0..BUCKETS)
         .map(|number| number * width)
@@ -265,13 +265,10 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let over = bytes.last().filter(|&&bytes| bytes > limit);
     within
         .chain(over.map(|&highest| (limit + 1, highest)))
-        .map(|(from, to)| Bucket {
-            from,
-            to,
-            tiles: bytes
-                .iter()
-                .filter(|&&bytes| from <= bytes && bytes <= to)
-                .count() as u32,
+        .map(|(from, to)| {
+            let below = bytes.partition_point(|&bytes| bytes < from);
+            let tiles = (bytes.partition_point(|&bytes| bytes <= to) - below) as u32;
+            Bucket { from, to, tiles }
         })
         .collect()
 }

@@ -70,8 +70,8 @@ impl StepFacts {
     }
 
     /// Makes the facts about a step that takes the time `step`, in a pipeline that runs the split
-    /// `plan`. `costs` has the memory and the time of stages in this pipeline. Returns `None` if the
-    /// profile has no cycles.
+    /// `plan`. `costs` has the memory and the time of stages in this pipeline. Returns `None` if
+    /// the profile has no cycles.
     pub(super) fn of(
         costs: &PipelineCosts<'_>,
         plan: &Plan,

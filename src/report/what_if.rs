@@ -228,7 +228,7 @@ impl WhatIf {
                     })
                     .collect::<Option<_>>()?,
                 cut_bytes: (inner.iter())
-                    .map(|&at| by_profile[profile].cut_bytes[at as usize - 1])
+                    .map(|&at| by_profile[profile].bytes_over_cut(at as usize))
                     .collect(),
                 cycles: (by_profile[profile].times.as_ref())
                     .filter(|_| has_cycles)

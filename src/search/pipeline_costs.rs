@@ -264,7 +264,7 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
 /// Returns those of `positions` (ascending) that are near one of `cuts`: at most d positions away.
 /// d is the largest number up to `farthest` for which `fits` accepts the number of positions
 /// returned. Returns `None` if `fits` accepts none, not even d = 0 (only the cuts themselves).
-pub(crate) fn near_cuts(
+pub fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,
     farthest: u32,

@@ -6,7 +6,7 @@ use crate::{
     solve::{self, Constraint},
 };
 use anyhow::Result;
-use std::ops::Range;
+use std::{mem::take, ops::Range};
 
 /// The split that reports show: the split that the user gave; without one, the best split; if no
 /// split fits, the split with the lowest peak.
@@ -93,11 +93,11 @@ impl ShownSplit {
 /// has the lowest peak.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let memories = costs.memory_by_profile.iter();
-    let all: Vec<_> = memories.map(|memory| memory.stages(ranges)).collect();
+    let mut all: Vec<_> = memories.map(|memory| memory.stages(ranges)).collect();
     (0..ranges.len())
         .filter_map(|range| {
-            let of_range = all.iter().map(|own| &own[range]);
-            of_range.min_by_key(|own| own.max_tile_bytes()).cloned()
+            let of_range = all.iter_mut().map(|own| &mut own[range]);
+            of_range.min_by_key(|own| own.max_tile_bytes()).map(take)
         })
         .collect()
 }

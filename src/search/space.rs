@@ -25,6 +25,7 @@ use crate::{
 use anyhow::Result;
 use rayon::prelude::*;
 use std::{
+    cell::OnceCell,
     cmp::Ordering,
     sync::{
         Arc,
@@ -42,8 +43,7 @@ pub struct Space<'a> {
     /// tries. All profiles have the same positions, and there is at least one.
     profiles: Vec<ProfileTables<'a>>,
     progress: Progress,
-    /// Whether the model is trained with optimizer state, which could be kept off the chip.
-    pub has_state: bool,
+    has_state: OnceCell<bool>,
 }
 
 impl<'a> Space<'a> {
@@ -51,12 +51,19 @@ impl<'a> Space<'a> {
     /// least one profile, and all must have the same positions. `progress` shows how far ranges are
     /// computed.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
-        let state = profiles[0].memory.streamed_state();
         Self {
             profiles,
             progress,
-            has_state: state.iter().any(|&bytes| bytes > 0),
+            has_state: OnceCell::new(),
         }
+    }
+
+    /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
+    pub fn has_state(&self) -> bool {
+        let has_bytes = |state: Vec<u64>| state.iter().any(|&bytes| bytes > 0);
+        *self
+            .has_state
+            .get_or_init(|| has_bytes(self.memory().streamed_state()))
     }
 
     /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
@@ -164,16 +171,19 @@ impl<'a> Space<'a> {
                 has_all.fetch_and(is_complete, Relaxed);
                 // A split whose peak is above `reach.bytes` may be worse than a split with a range
                 // that is not computed yet.
-                let is_lowest = |own: &Candidate| is_complete || own.peak_bytes() <= reach.bytes;
-                Ok(costs.lowest()?.filter(is_lowest))
+                let most = if is_complete { highest } else { reach.bytes };
+                Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
             // A split of a pipeline with all ranges may be above `reach.bytes` too. Then pipelines
             // that lack ranges may still have a better split.
             let is_done = reach.bytes >= highest || has_all.into_inner();
-            let is_within = |own: &Candidate| own.peak_bytes() <= reach.bytes;
-            if is_done || lowest.as_ref().is_some_and(is_within) {
-                return Ok(lowest.filter(|lowest| lowest.peak_bytes() <= highest));
+            if is_done
+                || lowest
+                    .as_ref()
+                    .is_some_and(|own| own.peak_bytes() <= reach.bytes)
+            {
+                return Ok(lowest);
             }
             reach.bytes = reach.bytes.saturating_mul(2).clamp(1, highest);
         }

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::{collections::HashMap, ops::Range};
 
-pub(super) struct Case {
+pub struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
@@ -115,7 +115,7 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
 
 /// Returns all splits of `positions` positions (In, layers, Out) into stages, each as the ranges of
 /// its stages.
-pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
+pub fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);
         let bounds: Vec<usize> = [0].into_iter().chain(cuts).chain([positions]).collect();
@@ -126,9 +126,9 @@ pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
 
 /// Bytes on the fullest tile of a stage, by its range of positions and the number of stages after
 /// it.
-pub(super) type Peaks = HashMap<(Range<usize>, usize), u64>;
+pub type Peaks = HashMap<(Range<usize>, usize), u64>;
 
-pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
+pub fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     let stages = placed(memory.layers());
     let peaks = memory.peaks(&stages);
     let keys = stages
@@ -137,7 +137,7 @@ pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     keys.zip(peaks).collect()
 }
 
-pub(super) struct Random(pub(super) u64);
+pub struct Random(pub(super) u64);
 
 impl Random {
     pub(super) fn below(&mut self, end: u64) -> u64 {

@@ -123,7 +123,7 @@ impl<'a> CheckedProblem<'a> {
     /// IPU exists, its limit is at least `peak` bytes on the fullest tile, and pins are obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limit_of(stage);
-        let fits = stage < self.stages && limit >= Some(peak);
+        let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         // IPU indices of pins never fall from one position to the next. So if the first and the
         // last pin in `range` are on one IPU, all pins between them are, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];

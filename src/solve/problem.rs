@@ -50,6 +50,14 @@ pub struct ProfileCosts {
     pub times: Option<Arc<StageTimes>>,
 }
 
+impl ProfileCosts {
+    /// Returns the bytes, over all tiles, of the variables that cross a cut before the position
+    /// `boundary`, which must be neither 0 nor beyond the last position.
+    pub fn bytes_over_cut(&self, boundary: usize) -> u64 {
+        self.cut_bytes[boundary - 1]
+    }
+}
+
 /// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompiledStage {

@@ -58,7 +58,7 @@ impl Default for StepOptions {
 impl StepOptions {
     /// Returns the options for a profile whose micro-batch has `samples` samples. The numbers of
     /// micro-batches are converted to this size and rounded up, so that a step has the same number
-    /// of samples. If `samples` is `None`, the options are unchanged.
+    /// of samples. If either size is unknown, the options are unchanged.
     pub fn with_size(self, samples: Option<u64>) -> Self {
         let Some((samples, own)) = samples.zip(self.micro_batch) else {
             return self;
@@ -287,8 +287,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns one entry per position (In, a layer or Out): what `cycles` returns for the range of
-    /// only this position.
+    /// Returns one entry per position (In, a layer or Out): the result of `cycles` for the range of
+    /// only this position, at most [`u64::MAX`].
     fn of_each(&self, cycles: impl Fn(&Range<usize>) -> u128) -> Vec<u64> {
         (0..self.positions())
             .map(|position| narrow(cycles(&(position..position + 1))))

@@ -84,7 +84,7 @@ impl StepTime {
 /// The cycles of a step divided by its number of micro-batches, as an exact fraction, to compare
 /// steps with different numbers of micro-batches.
 #[derive(Clone, Copy)]
-pub(crate) struct Rate {
+pub struct Rate {
     pub cycles: u128,
     pub micro_batches: u64,
 }
@@ -328,7 +328,7 @@ impl StageTimes {
 /// them in reverse. Time is divided into slots: in a slot, each stage runs at most one forward and
 /// one backward pass.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Order {
+pub struct Order {
     /// The number of slots from the forward pass of a micro-batch in the last stage to its backward
     /// pass there: 0 if the last stage runs both passes in one slot, otherwise 1. `None` in
     /// inference, which has no backward pass.
@@ -356,7 +356,7 @@ impl StageTimes {
 /// A kind of slot: all slots of a step in which the same stages run the same passes, so that they
 /// take the same time. A slot is an interval in which each stage runs at most one forward and one
 /// backward pass. Slots of one kind need not be consecutive.
-pub(crate) struct SlotKind {
+pub struct SlotKind {
     /// The number of slots (intervals of the step) of this kind: in them, each stage runs exactly
     /// the passes that `forward` and `backward` state.
     pub count: u64,
@@ -368,7 +368,7 @@ pub(crate) struct SlotKind {
     pub backward: Vec<bool>,
 }
 
-pub(crate) struct Slots {
+pub struct Slots {
     pub kinds: Vec<SlotKind>,
 }
 
@@ -382,35 +382,40 @@ impl Slots {
         let stages = stages as u64;
         // The slot (an interval of the step) in which the last stage runs the backward pass of the
         // first micro-batch. The stages before it run their backward passes in the slots after it.
-        let turn = order.turn.map(|turn| stages - 1 + turn);
-        let count = turn.unwrap_or(0) + stages;
+        let first_backward = order.turn.map(|turn| stages - 1 + turn);
+        let passes = first_backward.unwrap_or(0) + stages;
         let slots = match (order.every, micro_batches) {
-            (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
-            (Some(every), Some(number)) => distinct_slots(count, every, number),
-            // From slot `count - 1` (an interval of the step) on, in which the first micro-batch
+            (None, number) => (0..passes)
+                .map(|slot| (slot, number.unwrap_or(1)))
+                .collect(),
+            (Some(every), Some(number)) => distinct_slots(passes, every, number),
+            // From slot `passes - 1` (an interval of the step) on, in which the first micro-batch
             // runs its last pass, the pipeline stays full, since there is no last micro-batch here.
             // So one more micro-batch adds `every` slots like these.
-            (Some(every), None) => (0..every).map(|slot| (count - 1 + slot, 1)).collect(),
+            (Some(every), None) => (0..every).map(|slot| (passes - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);
         let micro_batches = micro_batches.unwrap_or(u64::MAX);
         let kind = |(slot, count): (u64, u64)| {
+            let mut kind = SlotKind {
+                count,
+                forward: vec![false; stages as usize],
+                backward: vec![false; stages as usize],
+            };
             // A micro-batch enters every `every` slots. So if the first micro-batch runs a pass in
             // slot `first`, micro-batch n runs this pass in slot `first` + n * `every`.
-            let runs = |first: u64| {
-                let since = slot.checked_sub(first);
-                since.is_some_and(|since| {
-                    since.is_multiple_of(every) && since / every < micro_batches
-                })
-            };
-            SlotKind {
-                count,
-                forward: (0..stages).map(runs).collect(),
-                backward: (0..stages)
-                    .rev()
-                    .map(|behind| turn.is_some_and(|turn| runs(turn + behind)))
-                    .collect(),
+            for first in (slot % every..passes).step_by(every as usize) {
+                if first > slot || (slot - first) / every >= micro_batches {
+                    continue;
+                }
+                if let Some(runs) = kind.forward.get_mut(first as usize) {
+                    *runs = true;
+                }
+                if let Some(behind) = first_backward.and_then(|slot| first.checked_sub(slot)) {
+                    kind.backward[(stages - 1 - behind) as usize] = true;
+                }
             }
+            kind
         };
         Self {
             kinds: slots.into_iter().map(kind).collect(),

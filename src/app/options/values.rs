@@ -94,10 +94,9 @@ pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
     [what, name, example]: [&'static str; 3],
 ) -> impl Fn(&str) -> Result<OfProfile<T>, BadValue> + Clone {
     move |text| {
-        let (value, profile) = match text.split_once('=') {
-            Some((value, profile)) => (value, Some(profile)),
-            None => (text, None),
-        };
+        let (value, profile) = text
+            .split_once('=')
+            .map_or((text, None), |(value, profile)| (value, Some(profile)));
         match value.trim().parse() {
             Ok(value) if allowed.contains(&value) && profile != Some("") => Ok(OfProfile {
                 value,

@@ -25,7 +25,7 @@ use std::{array::from_fn, ops::Range};
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
 /// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
 #[derive(Default)]
-pub(crate) struct TileFlows<const N: usize> {
+pub struct TileFlows<const N: usize> {
     pub bytes: Vec<FlowBytes<N>>,
     /// The flows (tensors that the same layers use) that have bytes on any of the tiles, as indices
     /// into [`Flows::list`]. All other flows are skipped.
@@ -38,7 +38,7 @@ pub(crate) struct TileFlows<const N: usize> {
 /// The bytes of the tensors of one flow, that is, of tensors that the same layers use, on some
 /// tiles, by lane (tile).
 #[derive(Clone, Copy, Default)]
-pub(crate) struct FlowBytes<const N: usize> {
+pub struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The bytes of all variables of the flow (tensors that the same layers use) on each tile.
     pub all: ByLane<u64, N>,
@@ -86,7 +86,7 @@ impl<const N: usize> TileFlows<N> {
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
 /// flow (tensors with the same users), and how the stage runs backward.
 #[derive(Debug)]
-pub(crate) struct StageRoles {
+pub struct StageRoles {
     backward: BackwardPass,
     pub by_flow: Vec<StageRole>,
     /// Whether the IPU runs another pipeline stage between the forward and the backward pass of
@@ -95,8 +95,8 @@ pub(crate) struct StageRoles {
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to `stage`, such as stashes and transfer buffers but
-    /// not optimizer state, for each lane (tile) and each phase, such as the backward pass (see
+    /// Returns the bytes that the pipeline adds to `stage`, such as stashes and transfer buffers
+    /// but not optimizer state, for each lane (tile) and each phase, such as the backward pass (see
     /// [`PHASES`]). `roles` says which tensors the stage stashes or forwards; with `None`, only
     /// accumulators of gradients are added.
     pub fn additions<const N: usize>(
@@ -229,7 +229,7 @@ impl Flows {
 /// last step; (1) the last step of the forward pass, at which all tensors that are kept for the
 /// backward pass are live; (2) the backward pass; (3) the steps after both passes, when no
 /// micro-batch is in flight.
-pub(crate) const PHASES: usize = 4;
+pub const PHASES: usize = 4;
 
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
@@ -238,7 +238,7 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 /// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile). From
 /// these bytes follow the sizes of its stash and of its transfer buffers.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Transfers<const N: usize> {
+pub struct Transfers<const N: usize> {
     pub sums: [ByLane<u64, N>; QUANTITIES],
     pub backward: BackwardPass,
     /// The bytes of tensors that the stage keeps from its forward to its backward pass. FIFOs copy
@@ -279,8 +279,8 @@ impl Flows {
     }
 
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
-    /// stages, in each phase (see [`PHASES`]), if the pass of each liveness step is known. The steps
-    /// of a forward pass that is recomputed also stand for its second run.
+    /// stages, in each phase (see [`PHASES`]), if the pass of each liveness step is known. The
+    /// steps of a forward pass that is recomputed also stand for its second run.
     fn buffers_in_passes<const N: usize>(
         &self,
         moves: &Transfers<N>,

@@ -33,7 +33,7 @@ struct Event {
 /// The bytes that a pipeline adds to a range of layers on up to `N` neighbouring tiles, one lane
 /// for each tile. The range grows layer by layer. One value is used again for further tiles.
 #[derive(Default)]
-pub(crate) struct RangeAdditions<const N: usize> {
+pub struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators of gradients that the pipeline adds to the range of layers,
     /// however many stages follow the range.
     pub accumulators: GrowingSums<N, 1>,
@@ -166,7 +166,7 @@ impl<const N: usize> RangeAdditions<N> {
 /// Ranges of positions (In, layers, Out) whose stages all add the bytes of one flow (tensors with
 /// the same users) to one [`Quantity`](super::flows::Quantity), such as the stash. These are all
 /// ranges whose first position is in `starts` and whose last position is in `lasts`.
-pub(crate) struct FlowStretch {
+pub struct FlowStretch {
     pub quantity: usize,
     pub starts: Range<u32>,
     pub lasts: Range<u32>,

@@ -19,7 +19,7 @@ const UNSEEN: usize = usize::MAX;
 /// the block may have a peak. Variables that every range has are stored as variables of an
 /// additional layer after the last.
 #[derive(Default)]
-pub(super) struct Blocks<B, const N: usize> {
+pub struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
     /// The changes of live bytes from each place (liveness step at which a peak is possible) to the

@@ -61,7 +61,7 @@ impl MemoryModel<'_> {
     /// Computes the table of [`MemoryModel::range_costs`] for several pipelines of one model, each
     /// with a limit in bytes on each tile, in one pass over the tiles. Splits have at most `stages`
     /// stages. If `tiles` is not `None`, only these tiles are examined, so the true bytes of a
-    /// range may be higher.
+    /// range may be higher. There must be at least one pipeline.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].

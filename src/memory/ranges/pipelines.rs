@@ -15,7 +15,6 @@ use crate::{
 use std::{
     array::from_fn,
     collections::BTreeSet,
-    iter,
     ops::Range,
     sync::OnceLock,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -33,7 +32,7 @@ const AT_ONCE: usize = 16;
 
 /// All ranges of layers in one pipeline, each with the highest bytes that it takes on any tile
 /// examined so far. There is one such table for each pipeline, which all threads share.
-pub(super) struct PipelineRanges<'a> {
+pub struct PipelineRanges<'a> {
     pub model: &'a MemoryModel<'a>,
     /// The bytes that a stage may take on each tile. If the lower bound of a range of layers
     /// exceeds this limit, longer ranges from the same start are skipped, since they cannot fit
@@ -63,7 +62,7 @@ pub(super) struct PipelineRanges<'a> {
 /// The bytes that one pipeline adds to the range of layers that is examined at the moment, on up to
 /// `N` tiles, by lane (tile).
 #[derive(Default)]
-pub(super) struct PipelineScratch<const N: usize> {
+pub struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
     range: (usize, usize),
     /// Whether the lower bound of the current range of layers is within the limit on all tiles
@@ -140,11 +139,15 @@ impl<'a> PipelineRanges<'a> {
     /// lower bound within the limit.
     pub fn into_costs(self) -> RangeCosts {
         let numbers = |start: usize, last: usize| {
-            let possible = 1 + self.depths(last + 1);
-            self.peaks(start, last)[..possible]
-                .iter()
-                .map(|peak| peak.load(Relaxed))
-                .chain(iter::repeat_n(u64::MAX, 1 + self.stages - possible))
+            let depths = self.depths(last + 1);
+            let peaks = self.peaks(start, last).iter().enumerate();
+            peaks.map(move |(column, peak)| {
+                if column <= depths {
+                    peak.load(Relaxed)
+                } else {
+                    u64::MAX
+                }
+            })
         };
         let rows = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
@@ -157,7 +160,7 @@ impl<'a> PipelineRanges<'a> {
 
 /// One pipeline, and the bytes that it adds to the range of layers that is examined at the moment.
 /// Several pipelines are examined together.
-pub(super) struct InPipeline<'a, const N: usize> {
+pub struct InPipeline<'a, const N: usize> {
     pub ranges: &'a PipelineRanges<'a>,
     pub scratch: &'a mut PipelineScratch<N>,
 }
@@ -288,7 +291,7 @@ fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
 /// tiles: the variables on the tiles, and the bytes that ranges from the current start gain at each
 /// layer, by kind of memory.
 #[derive(Default)]
-pub(super) struct TileScratch<B, const N: usize> {
+pub struct TileScratch<B, const N: usize> {
     pub uses: NeighbourUses<N>,
     pub variables: EnteringVariables<N>,
     pub flows: TileFlows<N>,
@@ -304,7 +307,7 @@ pub(super) struct TileScratch<B, const N: usize> {
 
 /// Computes the bytes of all ranges of layers on some neighbouring tiles, in pipelines in which the
 /// same variables are live at the same steps.
-pub(super) struct Examination<'a, B, const N: usize> {
+pub struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,

@@ -15,7 +15,7 @@ use crate::{
 /// exclusive). A place is a liveness step at which a peak is possible; its number is its index in
 /// the list of all such steps.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stretch {
+pub struct Stretch {
     pub from: u32,
     pub to: u32,
     pub row: u32,
@@ -45,7 +45,7 @@ const EDGE: u8 = 4;
 /// which a peak is possible. A range of layers that grows gains a variable at the first of its
 /// layers that uses the variable. One value is used again for further tiles.
 #[derive(Default)]
-pub(super) struct EnteringVariables<const N: usize> {
+pub struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
     /// The number of places, that is, of liveness steps at which a peak is possible.
     pub places: usize,

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Selects which bytes of pipeline stages are computed, such as all bytes or only those of single
 /// layers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub enum Wanted {
     /// All bytes that the stages take in a split, including overhead and the bytes that a pipeline
     /// adds.
     All,
@@ -29,7 +29,7 @@ pub(super) enum Wanted {
 }
 
 /// Pipeline stages whose memory is computed together, in one pass over the variables.
-pub(super) struct StagesToCompute<'a> {
+pub struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
     /// If stages restore stashed tensors as late as possible ([`Wanted::LateRestores`]), the flows
@@ -130,7 +130,7 @@ impl<'a> StagesToCompute<'a> {
 }
 
 /// The highest bytes of one pipeline stage on one tile, in each phase such as the backward pass.
-pub(super) struct StagePeak {
+pub struct StagePeak {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the highest bytes of the
     /// stage, and the first liveness step with these bytes. They are the bytes of live variables
     /// and the bytes that the pipeline adds, without code and fragmentation. Live variables that

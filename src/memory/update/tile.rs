@@ -16,7 +16,7 @@ use std::{array::from_fn, collections::BTreeMap, ops::Range};
 /// The bytes of weight updates on up to `N` neighbouring tiles, with one lane for each tile. The
 /// buffers are reused for further tiles.
 #[derive(Default)]
-pub(crate) struct TileUpdates<const N: usize> {
+pub struct TileUpdates<const N: usize> {
     /// For each weight update, by its index: sets of positions (In, layers, Out) in ascending
     /// order, and the bytes of the variables of the update that belong to the set. A stage that has
     /// any position of a set has the bytes.
@@ -186,7 +186,7 @@ impl<const N: usize> TileUpdates<N> {
 
 /// The bytes of a stage on one tile in the weight update that takes the most bytes on this tile.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Updating {
+pub struct Updating {
     /// Bytes of parameters that the layers of the stage have and that are on the chip during the
     /// update, but are not live at some steps of the forward and backward pass. Always-live
     /// parameters are not included; [`StagePeak`](crate::memory::stage) adds them.
@@ -212,7 +212,7 @@ pub(crate) struct Updating {
 /// The bytes that weight updates take in a range of layers that grows layer by layer, on up to `N`
 /// neighbouring tiles, one lane for each tile. One value is used again for further tiles.
 #[derive(Default)]
-pub(crate) struct RangeUpdates<const N: usize> {
+pub struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
     /// shares of optimizer state that is sharded on the chip. Kind 1: parameters that are not live
     /// at some steps of the passes.

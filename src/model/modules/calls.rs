@@ -98,9 +98,9 @@ impl Calls {
     /// Returns the modules that are being called while an operation of the forward pass runs, the
     /// outermost first. The list is empty before the first operation (`None`) and after the last.
     fn at(&self, operation: Option<usize>) -> &[usize] {
-        operation.map_or(&[], |at| {
-            self.of_operations.get(at).map_or(&[], Vec::as_slice)
-        })
+        operation
+            .and_then(|operation| self.of_operations.get(operation))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Returns the modules that call `operation` but not `neighbour`, the operation beside it

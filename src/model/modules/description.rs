@@ -115,8 +115,8 @@ impl ModuleLayers {
     /// modules do. This holds under the following conditions:
     /// - The description of `layers` is not longer ([`Description::length`]).
     /// - No layer has more operations than the module with the most operations.
-    /// - No layer has more than 1.5 times the bytes of the module with the most bytes, unless it has
-    ///   at most 1/[`LARGE`] of all bytes.
+    /// - No layer has more than 1.5 times the bytes of the module with the most bytes, unless it
+    ///   has at most 1/[`LARGE`] of all bytes.
     /// - Each layer runs only once.
     /// - No module outside all `layers` has the same types of operations as a module inside.
     ///
@@ -127,6 +127,9 @@ impl ModuleLayers {
             .runs_of(layers)
             .into_iter()
             .all(|(layer, _)| layer == 0 || seen.insert(layer));
+        if !are_single || self.has_block_outside(layers) {
+            return false;
+        }
         let [own, other] = self.descriptions(layers);
         // A layer may have up to 1.5 times the bytes of the largest module, since a smaller
         // difference does not justify more layers.
@@ -134,10 +137,6 @@ impl ModuleLayers {
             .largest
             .saturating_add(own.largest / 2)
             .max(self.modules.sums.all_bytes() / LARGE);
-        are_single
-            && !self.has_block_outside(layers)
-            && other.length <= own.length
-            && other.longest <= own.longest
-            && other.largest <= allowed
+        other.length <= own.length && other.longest <= own.longest && other.largest <= allowed
     }
 }

@@ -48,7 +48,7 @@ impl ModuleLayers {
         let mut left = vec![(0, 0, String::new())];
         while let Some((number, depth, parent)) = left.pop() {
             let path = self.modules.path(&self.modules.run(vec![number]));
-            let layer = layer_of.get(&number);
+            let layer = layer_of.get(&number).copied();
             let below = path.strip_prefix(&parent).unwrap_or(&path);
             rows.push(ModuleRow {
                 depth,
@@ -56,7 +56,7 @@ impl ModuleLayers {
                 operations: tree.operations(number).len(),
                 bytes: self.modules.sums.bytes(tree.operations(number)),
                 runs: runs[tree.path(number)],
-                layer: layer.copied().cloned(),
+                layer: layer.cloned(),
             });
             if layer.is_none() {
                 let modules = tree.submodules(number).rev();

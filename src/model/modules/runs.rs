@@ -3,7 +3,7 @@
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
@@ -34,7 +34,11 @@ impl ModuleLayers {
     /// Joins layers into one if they are runs of the same module, that is, if their paths are equal
     /// and they use a common weight. Repeated calls of a module without weights, such as an
     /// activation, remain separate layers.
-    pub fn with_all_runs(&self, model: &Model) -> Self {
+    pub fn with_all_runs(self, model: &Model) -> Self {
+        let mut paths = FxHashSet::default();
+        if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
+            return self;
+        }
         // One entry per layer: the index of the first layer that is a run of the same module.
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
         let mut of_group: Vec<BTreeSet<usize>> =

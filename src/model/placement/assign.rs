@@ -73,7 +73,7 @@ impl Placement {
             counted: variables.counted,
             of_group,
             of_cluster,
-            layered_groups: model.groups_with(|number, _| layering.layers[number] != NO_LAYER),
+            layered_groups: layered_groups(model, layering),
             by_touch: variables.by_touch,
             sets,
             by_pass,
@@ -111,13 +111,19 @@ impl Placement {
             repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups: model.groups_with(|number, _| layering.layers[number] != NO_LAYER),
+            layered_groups: layered_groups(model, layering),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
             by_pass,
         })
     }
+}
+
+/// Returns one entry per operation group (operations with one debug context): whether any of its
+/// operations is in a layer.
+fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
+    model.groups_with(|number, _| layering.layers[number] != NO_LAYER)
 }
 
 /// Where the flow of data places each operation. The flow gives a level: an index into In, the
@@ -222,8 +228,8 @@ impl<'a> FoundPlaces<'a> {
                 (sets.one(place), reason)
             }
             (None, Reach::Shared(parameter)) => {
-                let places = self.shared[parameter].iter();
-                let places = ascending(places.map(|&level| self.places[level as usize]));
+                let levels = self.shared[parameter].iter();
+                let places = ascending(levels.map(|&level| self.places[level as usize]));
                 (sets.intern(&places), Reason::Touched)
             }
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),

@@ -97,16 +97,10 @@ impl<'a> ChosenSteps<'a> {
     /// returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &VariablesByPosition) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
+        let operations = &self.inputs.model.operations;
         let operation = |program: Option<&StepProgram>| {
-            let operation = program?.operation? as usize;
-            Some(
-                self.inputs
-                    .model
-                    .operations
-                    .get(operation)?
-                    .name
-                    .to_string(),
-            )
+            let operation = operations.get(program?.operation? as usize)?;
+            Some(operation.name.to_string())
         };
         let runs = self.steps.iter().map(|&step| lookup.program_at(step));
         let mut room = MAX_SUMS;
@@ -250,34 +244,34 @@ impl<'a> ChosenSteps<'a> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
-        (self.lists[tile as usize].iter().copied())
-            .filter(|variable| {
-                let spans = self.spans(variable);
-                if spans.is_empty() {
-                    return false;
-                }
-                let mut is_large = false;
-                let mut count = |so_far: &mut usize, limit: usize| {
-                    is_large |= *so_far < limit;
-                    *so_far += 1;
-                };
-                if self.inputs.model.classes.is_always_live(variable.class) {
-                    // Always-live variables have a limit of their own. They are live at each step that
-                    // the HTML page draws, so they would fill the page's list of each step, and
-                    // variables that are live only at some steps would be left out.
-                    count(&mut always, LARGEST_OF_STEP);
-                } else {
-                    spans
-                        .into_iter()
-                        .flat_map(|(from, to)| from..to)
-                        .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
-                }
-                for &layer in self.inputs.memory.layers_of(variable.set) {
-                    count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
-                }
-                is_large
-            })
-            .collect()
+        let is_listed = |variable: &TileVariable| {
+            let spans = self.spans(variable);
+            if spans.is_empty() {
+                return false;
+            }
+            let mut is_large = false;
+            let mut count = |so_far: &mut usize, limit: usize| {
+                is_large |= *so_far < limit;
+                *so_far += 1;
+            };
+            if self.inputs.model.classes.is_always_live(variable.class) {
+                // Always-live variables have a limit of their own. They are live at each step that
+                // the HTML page draws, so they would fill the page's list of each step, and
+                // variables that are live only at some steps would be left out.
+                count(&mut always, LARGEST_OF_STEP);
+            } else {
+                spans
+                    .into_iter()
+                    .flat_map(|(from, to)| from..to)
+                    .for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
+            }
+            for &layer in self.inputs.memory.layers_of(variable.set) {
+                count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
+            }
+            is_large
+        };
+        let variables = self.lists[tile as usize].iter().copied();
+        variables.filter(is_listed).collect()
     }
 }
 

@@ -128,6 +128,7 @@ impl Report {
             refusal: inputs.refusal(search, named),
             given: inputs.given(search),
             constraints: (search.costs.request().constraints.iter())
+                .filter(|constraint| constraint.weight().is_none())
                 .map(|constraint| constraint.origin.to_string())
                 .collect(),
             shared_variables: (shared.into_iter().take(MAX_SHARED))

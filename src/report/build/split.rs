@@ -151,8 +151,8 @@ impl Inputs<'_> {
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
-                    bytes: search.costs.by_profile[search.shown.profiles[number]].cut_bytes
-                        [boundary - 1],
+                    bytes: search.costs.by_profile[search.shown.profiles[number]]
+                        .bytes_over_cut(boundary),
                     duplicated: shared
                         .iter()
                         .filter(|(layers, _)| {

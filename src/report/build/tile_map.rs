@@ -29,7 +29,7 @@ impl TileMap {
     ) -> Option<Self> {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
         let mut used = Vec::from_iter(categories.iter().filter(|own| own.bytes.total() > 0));
-        used.sort_by_key(|category| Reverse(category.bytes.total()));
+        used.sort_by_cached_key(|category| Reverse(category.bytes.total()));
         let by_tile = |bytes: &TileBytes| match bytes.end() {
             0 => Vec::new(),
             _ => all.clone().map(|tile| bytes.get(tile).into()).collect(),
@@ -41,15 +41,11 @@ impl TileMap {
                 bytes: by_tile(&category.bytes),
                 overlapped: by_tile(&category.overlapped),
             })
-            .take_while(
-                |TileCategory {
-                     bytes, overlapped, ..
-                 }| {
-                    let left = room.checked_sub(bytes.len() + overlapped.len());
-                    room = left.unwrap_or(0);
-                    left.is_some()
-                },
-            )
+            .take_while(|own: &TileCategory| {
+                let left = room.checked_sub(own.bytes.len() + own.overlapped.len());
+                room = left.unwrap_or(0);
+                left.is_some()
+            })
             .collect();
         Some(Self {
             left_out: (used.len() - categories.len()) as u32,

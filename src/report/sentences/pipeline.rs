@@ -3,7 +3,7 @@
 
 use crate::{
     memory::{Accumulator, Recompute, Schedule, StatePlace},
-    model::{Framework, Recording},
+    model::Framework,
     report::phrases::{Amount, Count, code, in_parentheses, name, stages},
     report::step::three_digits,
     report::{BestSplit, PipelineFacts, Report, StepFacts},
@@ -138,54 +138,37 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 /// the prediction adds for this. Returns `None` for inference, and for a profile that was recorded
 /// with gradient accumulation, without recomputation, and with all tensors on the chip.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
-    let Recording {
-        accumulates,
-        recomputes,
-        ..
-    } = facts.recording;
-    let places = those(
-        " and ",
-        [
-            (facts.recording.loads_state, "loaded from outside the IPUs"),
-            (facts.recording.gathers_state, "gathered from replicas"),
-        ],
-    );
-    if !facts.trains() || accumulates && !recomputes && places.is_empty() {
+    let recording = &facts.recording;
+    let places = [
+        (recording.loads_state, "loaded from outside the IPUs"),
+        (recording.gathers_state, "gathered from replicas"),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, place)| is_so.then_some(place));
+    let places = join(places, " and ");
+    let is_usual = recording.accumulates && !recording.recomputes;
+    if !facts.trains() || is_usual && places.is_empty() {
         return None;
     }
     let state = match &*places {
         "" => String::new(),
         places => format!(", and with tensors that are {places}"),
     };
-    let so = match (accumulates, recomputes) {
+    let accumulation = "accumulators are added for the weights that are updated, and gradients \
+                        end with the passes";
+    let recomputation = "the profile has only the activations that recomputation keeps";
+    let so = match (recording.accumulates, recording.recomputes) {
+        (false, false) => accumulation.to_string(),
         (true, false) => "the profile has these only while they are used".to_string(),
-        _ => those(
-            "; ",
-            [
-                (
-                    !accumulates,
-                    "accumulators are added for the weights that are updated, and gradients end with \
-                 the passes",
-                ),
-                (
-                    recomputes,
-                    "the profile has only the activations that recomputation keeps",
-                ),
-            ],
-        ),
+        (true, true) => recomputation.to_string(),
+        (false, true) => format!("{accumulation}; {recomputation}"),
     };
     let with = |is_so| if is_so { "with" } else { "without" };
     Some(format!(
         "recorded {} gradient accumulation and {} recomputation{state}: {so}",
-        with(accumulates),
-        with(recomputes)
+        with(recording.accumulates),
+        with(recording.recomputes)
     ))
-}
-
-/// Joins the texts that hold with the separator `between`.
-fn those(between: &str, texts: [(bool, &str); 2]) -> String {
-    let holding = texts.into_iter().filter(|&(holds, _)| holds);
-    join(holding.map(|(_, text)| text), between)
 }
 
 /// Returns the sentence that the pipeline recomputes activations by default, with the bytes that

@@ -4,7 +4,7 @@
 use super::*;
 use crate::solve::{Cause, Objective, ObjectiveProof};
 
-pub(super) fn proof() -> Proof {
+pub fn proof() -> Proof {
     Proof {
         objective: "peak".into(),
         optimal: true,
@@ -16,7 +16,7 @@ pub(super) fn proof() -> Proof {
     }
 }
 
-pub(super) fn refusal(limit: u64) -> Refusal {
+pub fn refusal(limit: u64) -> Refusal {
     let name = |name: &str| Some(name.to_string());
     let range = |layers: LayerNames, tile, bytes| OverLimit {
         layers,
@@ -79,7 +79,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
     }
 }
 
-pub(super) fn given() -> GivenSplit {
+pub fn given() -> GivenSplit {
     GivenSplit {
         broken_constraints: vec!["--pin 1=0".into()],
         best: BestSplit {
@@ -95,7 +95,7 @@ pub(super) fn given() -> GivenSplit {
     }
 }
 
-pub(super) fn sweep(limit: u64) -> Sweep {
+pub fn sweep(limit: u64) -> Sweep {
     let row = |ipus: u32, bytes: u64| BestSplit {
         ipus,
         fits: bytes <= limit,
@@ -126,7 +126,7 @@ pub(super) fn sweep(limit: u64) -> Sweep {
 /// Makes the numbers from which an HTML page computes other splits of 5 positions (In, layers,
 /// Out): a stage has 100,000 bytes for each of its positions, and 1,000 bytes for each stage after
 /// it.
-pub(super) fn what_if() -> WhatIf {
+pub fn what_if() -> WhatIf {
     let bytes_of = |(start, end, after): (u32, u32, usize)| {
         100_000 * u64::from(end - start) + 1000 * after as u64
     };
@@ -162,7 +162,7 @@ pub(super) fn what_if() -> WhatIf {
     }
 }
 
-pub(super) fn plan() -> PlanFacts {
+pub fn plan() -> PlanFacts {
     let row = |ipus: u32, cycles| BestSplit {
         ipus,
         replicas: 4 / u64::from(ipus),
@@ -197,7 +197,7 @@ pub(super) fn plan() -> PlanFacts {
     }
 }
 
-pub(super) fn step() -> StepFacts {
+pub fn step() -> StepFacts {
     StepFacts {
         micro_batches: 3,
         given_micro_batches: None,
@@ -217,7 +217,7 @@ pub(super) fn step() -> StepFacts {
     }
 }
 
-pub(super) fn execution() -> Execution {
+pub fn execution() -> Execution {
     let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
         name: name.map(String::from),
         cycles,

@@ -15,7 +15,7 @@ use crate::{
     witnesses::{Contradiction, Witness, worst},
 };
 
-pub(super) fn target(tiles: u32) -> Target {
+pub fn target(tiles: u32) -> Target {
     Target {
         tiles_per_ipu: tiles,
         num_tiles: tiles,
@@ -29,7 +29,7 @@ pub(super) fn target(tiles: u32) -> Target {
 /// Returns two contradictions of a profile with itself, or none if `computed` is 0. In the first,
 /// tile 3 has `computed` bytes, but 0 bytes are recorded. In the second, a table has no rows, but
 /// `computed` rows are needed.
-pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
+pub fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
     let table = "memory_by_tile";
     let of_tile = worst(Witness::OneStage, table, 9, numbers, u64::abs_diff);
@@ -37,12 +37,12 @@ pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     of_tile.into_iter().chain(of_all).collect()
 }
 
-pub(super) fn by_tile(values: &[u32]) -> TileBytes {
+pub fn by_tile(values: &[u32]) -> TileBytes {
     values.iter().copied().collect()
 }
 
 /// Returns a model of 4 tiles and 9 liveness steps with data in every field.
-pub(super) fn full() -> Model {
+pub fn full() -> Model {
     let mut body_sets = UseSets::default();
     let first = body_sets.push(NO_USERS, 0);
     let both = body_sets.push(first, 1);
@@ -123,7 +123,7 @@ pub(super) fn full() -> Model {
     }
 }
 
-pub(super) fn option_of(name: &str, value: &str) -> ChosenOption {
+pub fn option_of(name: &str, value: &str) -> ChosenOption {
     ChosenOption {
         name: name.into(),
         value: value.into(),

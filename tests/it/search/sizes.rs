@@ -168,7 +168,12 @@ fn another_model_is_refused_with_what_differs() {
     let at = |name: &str| folder.path().join(name);
     write(&at("own"), model);
     for (name, from, to, different) in [
-        ("layers", "--layers 4", "--layers 3", "in place of layer 3"),
+        (
+            "layers",
+            "--layers 4",
+            "--layers 3",
+            "no further layer in place of layer 3",
+        ),
         (
             "tiles",
             "--tiles 6",
@@ -260,6 +265,6 @@ fn settings_that_contradict_each_other_are_wrong_usage() {
         }
     }
     let both = "fixtures/training-pipeline --solve --amp=0.6 --amp=0.3=x --micro-batch=1 --micro-batch=2=x";
-    popliner(both.split(' ')).refuses(2, &["--amp", "--micro-batch", "works on one profile"]);
+    popliner(both.split(' ')).refuses(2, &["--amp", "--micro-batch", "only one of them"]);
     popliner("fixtures/training-pipeline --fit --amp=0.6".split(' ')).refuses(2, &["--amp"]);
 }

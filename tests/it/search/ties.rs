@@ -207,6 +207,7 @@ fn a_weight_that_parts_of_a_layer_share_can_be_untied() {
     let relaxed = &report["refusal"]["relaxations"][0];
     let weights = ["blocks.0.a.weight", "blocks.1.a.weight"];
     assert_eq!(relaxed["weights"], json!(weights));
+    assert!(report["constraints"].as_array().is_none_or(Vec::is_empty));
     run.says("unless --untie blocks.0.a.weight says otherwise");
     typed(text(&relaxed["answer"]["command"]), root()).exits(0);
     let other = model.run(&format!("{limits} --untie=blocks.0.b.weight"));

@@ -32,7 +32,7 @@ use std::ops::Range;
 /// The liveness steps at which the variables of each use (variables with one equivalence class and
 /// use set) are live in stages of a pipeline.
 #[derive(Debug, Default)]
-pub(super) struct StageLives {
+pub struct StageLives {
     /// One entry per use (variables with one equivalence class and use set), in the order of
     /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. A part has liveness
     /// steps and a condition. The variables are live in a stage at the steps of all parts of the
@@ -48,7 +48,7 @@ pub(super) struct StageLives {
 /// The condition under which variables are live in a stage at certain liveness steps. If both
 /// fields are `None`, they are live at these steps in all stages that have the variables.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Condition {
+pub struct Condition {
     /// The stage must have at least one position (In, a layer or Out) of this set, if there is one.
     pub places: Option<PlaceSet>,
     /// The stage must also have this position (In, a layer or Out), if there is one.
@@ -75,8 +75,8 @@ impl StageLives {
             .of_uses
             .iter()
             .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)));
-        let [.., Range { start: end, .. }] = phases(model, placement);
-        let is_after = model.groups_from(end);
+        let [.., after] = phases(model, placement);
+        let end = after.start;
         let finder = LifeFinder {
             model,
             placement,
@@ -87,32 +87,42 @@ impl StageLives {
             } else {
                 Segments::default()
             },
-            is_used_after: model.sets_of_any(|group| {
-                has_accumulators && is_after[group] && model.operation_groups[group].computes()
-            }),
+            is_used_after: if has_accumulators {
+                let is_after = model.groups_from(end);
+                model.sets_of_any(|group| {
+                    is_after[group] && model.operation_groups[group].computes()
+                })
+            } else {
+                vec![false; model.use_sets.len()]
+            },
             end,
         };
         let of_uses: Vec<Option<LifeCase>> = (0..model.variables.uses().len() as u32)
             .into_par_iter()
             .map(|number| finder.case(number))
             .collect();
-        let mut stored = FxHashMap::default();
-        let cases: Vec<LifeCase> = of_uses
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|case| stored.insert(*case, 0..0).is_none())
+        let (mut cases, mut numbers) = (Vec::new(), FxHashMap::default());
+        let mut number = |case: LifeCase| {
+            *numbers.entry(case).or_insert_with(|| {
+                cases.push(case);
+                cases.len() - 1
+            })
+        };
+        let case_of: Vec<Option<usize>> = of_uses
+            .into_iter()
+            .map(|case| case.map(&mut number))
             .collect();
         let mut found = Self::default();
+        let mut stored = Vec::new();
         for cases in cases.chunks(CASES_AT_ONCE) {
             let lives: Vec<_> = cases.par_iter().map(|case| finder.parts(case)).collect();
-            for (case, parts) in cases.iter().zip(lives) {
-                stored.insert(*case, found.store(parts, sets)?);
+            for parts in lives {
+                stored.push(found.store(parts, sets)?);
             }
         }
-        found.of_uses = of_uses
+        found.of_uses = case_of
             .into_iter()
-            .map(|case| case.map_or(0..0, |case| stored[&case].clone()))
+            .map(|case| case.map_or(0..0, |case| stored[case].clone()))
             .collect();
         sets.check()?;
         Ok(found)

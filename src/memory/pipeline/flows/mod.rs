@@ -73,8 +73,8 @@ pub(crate) enum UseInPipeline {
 }
 
 impl Flows {
-    /// Finds the flows of `model`, that is, groups of tensors that the same layers use. The steps at
-    /// which variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
+    /// Finds the flows of `model`, that is, groups of tensors that the same layers use. The steps
+    /// at which variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
     pub fn new(model: &Model, placement: &Placement) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);

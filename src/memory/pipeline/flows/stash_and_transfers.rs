@@ -26,7 +26,7 @@ impl Schedule {
 
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Life {
+pub enum Life {
     /// The variables are live in the forward pass but not across the start of the backward pass, so
     /// that they need not be kept for the backward pass.
     Forward,
@@ -61,7 +61,7 @@ impl Life {
 /// A group of tensors that the same places (In, layers, Out) use, and that are live in the same
 /// passes, so that a stage treats them alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Flow {
+pub struct Flow {
     /// The numbers of the places (In, layers, Out) that use the tensors in the forward pass, in
     /// ascending order. If Out is one of them, it comes last, even if it is on the first IPU.
     pub forward: Box<[u32]>,
@@ -75,7 +75,7 @@ pub(crate) struct Flow {
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct StageRole {
+pub struct StageRole {
     /// Whether the stage keeps the tensors of the flow after its forward pass, for its backward
     /// pass.
     pub kept: bool,
@@ -88,7 +88,7 @@ pub(crate) struct StageRole {
 /// treats in one way, such as stashing. From these sums follow the bytes that a pipeline adds to
 /// the stage.
 #[derive(Clone, Copy)]
-pub(crate) enum Quantity {
+pub enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
     /// flight. The sum has the bytes of one copy; [`Flows::copies`] is the number of copies.
     Stash,
@@ -120,7 +120,7 @@ pub(crate) enum Quantity {
     EntersFromStage,
 }
 
-pub(crate) const QUANTITIES: usize = 10;
+pub const QUANTITIES: usize = 10;
 
 impl Flow {
     /// Returns the number of the place (In, a layer or Out) that makes the tensors of this flow,
@@ -228,7 +228,7 @@ impl Flow {
     }
 }
 
-pub(crate) fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
+pub fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]
 }

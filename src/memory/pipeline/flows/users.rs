@@ -16,7 +16,7 @@ use crate::{
 use rustc_hash::FxHashMap;
 
 /// The flows that have been found so far. A flow is a group of tensors that the same layers use.
-pub(super) struct KnownFlows {
+pub struct KnownFlows {
     pub list: Vec<Flow>,
     numbers: FxHashMap<Flow, u32>,
     out: Option<u32>,
@@ -58,12 +58,12 @@ impl KnownFlows {
 /// The liveness steps at which the operations of each place (In, a layer or Out) run, by number of
 /// the place.
 #[derive(Debug, Default)]
-pub(crate) struct PassWindows(Vec<PlaceSteps>);
+pub struct PassWindows(Vec<PlaceSteps>);
 
 /// The steps at which the operations of one place (In, a layer or Out) run, in the forward and in
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PlaceSteps {
+pub struct PlaceSteps {
     /// The first and the last liveness step (both inclusive) of the forward operations that belong
     /// to this place (In, a layer or Out) and to no other. `None` if there are no such operations.
     pub forward: Option<(u32, u32)>,
@@ -79,7 +79,7 @@ pub(crate) struct PlaceSteps {
 /// How a stage or a place (In, a layer or Out) runs backward. The values are ordered: a stage has
 /// the greatest value of any of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct BackwardPass {
+pub struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
     /// the start of a model have none.
     pub goes_back: bool,
@@ -185,7 +185,7 @@ type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of all operations, from which follows at which liveness steps each position
 /// (In, a layer or Out) needs a variable.
-pub(super) struct OwnSteps<'a> {
+pub struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
     of_groups: Vec<Vec<OperationSteps>>,

@@ -11,16 +11,16 @@ use crate::{
 };
 use regex::Regex;
 
-pub(super) const STEPS: u32 = 10;
+pub const STEPS: u32 = 10;
 /// Equivalence classes of the test models: `LASTING` for always-live variables, `PASSING` for all
 /// other variables.
-pub(super) const LASTING: u32 = 0;
-pub(super) const PASSING: u32 = 1;
+pub const LASTING: u32 = 0;
+pub const PASSING: u32 = 1;
 
 /// A small model to which a test adds operations and variables. Each operation has an operation
 /// group of its own.
 #[derive(Default)]
-pub(super) struct Case {
+pub struct Case {
     pub(super) operations: Vec<Operation>,
     pub(super) groups: Vec<OperationGroup>,
     pub(super) variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
@@ -225,7 +225,7 @@ impl Case {
 }
 
 /// The places of the operations and variables of a test model, and the use set of each variable.
-pub(super) struct Placed {
+pub struct Placed {
     pub(super) placement: Placement,
     pub(super) set_of: Vec<u32>,
 }
@@ -257,7 +257,7 @@ impl Placed {
 
 /// A model of a training step with embedding, three layers and head, to which tests add operations.
 /// `weights` and `gradients` have one variable for each place (In, layers, Out).
-pub(super) struct Training {
+pub struct Training {
     pub(super) case: Case,
     pub(super) embedding: usize,
     pub(super) head: usize,
