@@ -32,12 +32,12 @@ pub struct Answers<'s> {
     /// Number of samples in a micro-batch. `None` for the size of the main profile (the first that
     /// the user names), which is an option of the request.
     samples: Option<u64>,
-    /// The profiles with this micro-batch size: the main profile, if it has this size, then those
-    /// with another available memory proportion.
+    /// The profiles whose micro-batch size is `samples`: the main profile if `samples` is `None`,
+    /// and the further profiles that were recorded with this size.
     profiles: Vec<&'s Analysis>,
     /// One entry per micro-batch size in which the model was recorded, the size of the main profile
-    /// first: what finds the best splits with this size. Empty if there is only one size, and in
-    /// these entries.
+    /// first: the `Answers` with this size only. Empty if there is only one size. The entries
+    /// themselves have no `sizes`.
     pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
@@ -114,7 +114,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the layering into whole layers in the main profile, the first that the user names.
+    /// Returns the layering (assignment of operations to layers) of the main profile in which each
+    /// layer is whole, not divided into modules.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
         let whole = self.by_size()[0].nth_level(request, 0)?;
         Ok(whole.expect("there are always whole layers"))

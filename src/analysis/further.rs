@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 /// A further profile of the model, recorded with one setting changed.
 #[derive(Debug)]
 pub struct FurtherProfile {
-    /// Number of samples in a micro-batch of this profile; `None` if the profile differs from the
-    /// main profile in the available memory proportion of matrix products and convolutions, and
-    /// not in this number.
+    /// Number of samples in a micro-batch, if this profile differs from the main profile in this
+    /// number; `None` if it differs in the available memory proportion of matrix products and
+    /// convolutions.
     pub samples: Option<u64>,
     /// The model read from this profile and its `debug.cbor`.
     pub analysis: Analysis,
@@ -39,10 +39,10 @@ pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     .into())
 }
 
-/// Returns the properties of a model that all its profiles share, from the most general to the most
-/// specific, in words such as `layer 3`. Profiles with other properties, or the same properties in
-/// another order, are of different models. An entry marks the end of each kind of property, so that
-/// properties of different kinds are never compared.
+/// Returns the properties that all profiles of one model share, from the most general to the most
+/// specific, in words such as `layer 3`. Profiles whose lists differ are of different models. An
+/// entry such as `no further layer` ends the layers, the weights and the shared weights, so that a
+/// layer that the other profile lacks is not compared with a weight.
 fn properties(layers: &Layers<'_>) -> Vec<String> {
     let (model, placement) = (layers.model(), &layers.placement);
     let weights: BTreeSet<String> = model

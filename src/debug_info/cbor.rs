@@ -59,7 +59,8 @@ impl<R: Read> Items<R> {
         for _ in 0..=DEPTH {
             match self.decoder.pull()? {
                 Header::Tag(_) => {}
-                // CBOR only defines the values for false, true, null and undefined.
+                // Of the simple values, CBOR defines only 20 to 23: false, true, null and
+                // undefined.
                 Header::Simple(..20 | 24..) => break,
                 header => return Ok(header),
             }

@@ -11,7 +11,8 @@ pub fn shape(what: &str) -> FileError {
     ))
 }
 
-/// Maximum number of items that have 32-bit indices. A higher index stands for a missing name.
+/// Maximum number of contexts, texts or names in a debug file. Their indices have 32 bits, and
+/// `u32::MAX` is no index: it stands for a name that is outside the string table.
 const LIMIT: u32 = u32::MAX - 1;
 
 /// Returns the index of an item if the file has `count` items before it. Returns an error if these

@@ -260,8 +260,9 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the bytes of vertex state that the profile records for each distinct compute set, each
-/// with the factor 1; `None` if the profile lacks them for any of the compute sets.
+/// Returns the bytes of vertex state that the profile records for each distinct compute set, as
+/// terms of a sum: each has the factor 1, so it counts once. Returns `None` if the profile lacks
+/// the bytes of any of the compute sets.
 fn exact<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
 ) -> Option<Vec<(&'a TileBytes, u64)>> {

@@ -52,12 +52,11 @@ pub fn refine(
     index
 }
 
-/// Moves some variables to new use sets (the operation groups that use a variable). Each entry of
-/// `values` is a variable and a value: its label (the name of its tensor), or the use set of its
-/// partner, such as the weight of an optimizer's moment. Variables with the same old set and the
-/// same value get the same new set, which has the groups of the old one. `mark` returns the label
-/// and the partner of a new set, from the label of the old set and the value. Returns the sets that
-/// were divided.
+/// Divides use sets (the operation groups that use a variable) so that all variables of a set have
+/// the same value: the same label (name of the tensor), or the same use set of the partner, such as
+/// the weight of an optimizer's moment. `values` has pairs of a variable and its value. A new set
+/// has the operation groups of the set from which its variables come; `mark` computes its label and
+/// partner from the label of that set and the value. Returns the sets that were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],

@@ -28,8 +28,8 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
 
-/// Lower bound on the bytes of a row of a large table in the file, from which follows how many rows
-/// the file can have.
+/// Lower bound on the bytes that a row of a large table takes in the file. A file of `n` bytes has
+/// at most `n / MIN_ROW_BYTES` rows.
 const MIN_ROW_BYTES: u64 = 8;
 
 /// A range of rowids of a large table.
@@ -50,7 +50,8 @@ struct RangeScan {
     /// Selects `columns`, and the rowid as the result with the index `rowid_column`, from all rows
     /// whose rowid is at least the statement's parameter, in ascending order of rowids.
     sql: String,
-    /// `None` if the table has no rowids. Then the rows are numbered in the order of the file.
+    /// Index of the rowid among the results of `sql`. `None` if the table has no rowids; its rows
+    /// are then numbered in the order of the file.
     rowid_column: Option<usize>,
 }
 
@@ -225,8 +226,9 @@ pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
 
 /// Returns the ranges of rowids in which `table` is read. Together they cover every possible rowid.
 /// `bounds` are the smallest and the largest rowid of the table; `None` if it has no rowids or no
-/// rows. The file has at most `max_rows` rows. If there are more rowids between the bounds, as in no
-/// profile of Poplar, the table is read in one range, since the rows of each part are unknown.
+/// rows. The file has at most `max_rows` rows. If more rowids than that lie between the bounds, as
+/// in no profile of Poplar, the rowids have large gaps. It is then unknown how many rows a smaller
+/// range has, so the table is read in one range.
 fn ranges(table: &str, bounds: Option<(i64, i64)>, max_rows: u64) -> Vec<RowRange> {
     let dense = bounds.filter(|(first, last)| last.abs_diff(*first) < max_rows);
     let Some((first, last)) = dense else {

@@ -18,10 +18,12 @@ use std::{
 /// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// The variables of all lists, as indices into [`Variables`], in the parts in which they were
-    /// read, since copying so much memory would take long.
+    /// The variables of all lists, as indices into [`Variables`]. Each part has the variables from
+    /// one range of rows of the table; they stay apart, since copying so much memory would take
+    /// long. The last part has the lists that were joined from several pieces.
     parts: Vec<Vec<u32>>,
-    /// One entry per list. Ids ascend strictly.
+    /// One entry per list of variables, strictly ascending by the id of the compute set or region
+    /// set.
     lists: Vec<List>,
 }
 
@@ -30,9 +32,9 @@ pub struct VariableLists {
 struct List {
     /// The id of the compute set or region set.
     id: u64,
-    /// Index of the part that has the variables.
+    /// Index into [`VariableLists::parts`] of the part that has the variables.
     part: usize,
-    /// The range of the variables in the part.
+    /// The half-open range of the variables within their part.
     members: Range<usize>,
 }
 

@@ -131,8 +131,9 @@ impl Variables {
         max_rows.iter().map(|&rows| rest.split_off(rows)).collect()
     }
 
-    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. Closes
-    /// the gaps after ranges with fewer rows than rowids, which no profile of Poplar shows.
+    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. If a
+    /// range has fewer rows than rowids, as in no profile of Poplar, the unused entries after its
+    /// variables are removed.
     fn join(&mut self, parts: &[FilledPart]) -> Result<()> {
         close_gaps(&mut self.tiles, parts);
         close_gaps(&mut self.bytes, parts);
@@ -208,7 +209,7 @@ struct Part<'v> {
     labels: LabelKeys,
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
-    /// Number of variables that were read.
+    /// Number of variables of this range that were read so far.
     rows: usize,
 }
 
@@ -221,7 +222,7 @@ struct FilledPart {
 }
 
 impl Part<'_> {
-    /// Takes the first `rows` entries of each list out of this part.
+    /// Splits off the first `rows` entries of each of the lists, and returns them as another part.
     fn split_off(&mut self, rows: usize) -> Self {
         Self {
             tiles: self.tiles.split_off_mut(..rows).unwrap_or_default(),
@@ -233,7 +234,8 @@ impl Part<'_> {
         }
     }
 
-    /// Replaces the labels of this part by labels of the whole table, which are added to `labels`.
+    /// Replaces the label indices of this part, which count its own labels, by indices into
+    /// `labels`, the labels of the whole table. Labels that `labels` lacks are added.
     fn with_labels(self, labels: &mut LabelKeys) -> FilledPart {
         let numbers = labels.absorb(self.labels);
         for label in self.label_of.iter_mut().filter(|label| **label != 0) {
@@ -247,7 +249,8 @@ impl Part<'_> {
     }
 }
 
-/// Moves the variables of each part of `list` to the end of the variables before them.
+/// Removes unused entries from `list`, a column of the variables such as their tiles. Of the
+/// `max_rows` entries for each part, only the first `rows` are used.
 fn close_gaps<T: Copy>(list: &mut Vec<T>, parts: &[FilledPart]) {
     let (mut start, mut end) = (0, 0);
     for part in parts {

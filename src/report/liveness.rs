@@ -241,7 +241,8 @@ pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
         return points.to_vec();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    // Of several points of a piece that are equally low or high, the first one is kept.
+    // Of several lowest points in a piece of the curve, the first is kept; likewise of several
+    // highest.
     let corners = |points: &[(u32, u64)]| {
         let bytes = |&&(_, bytes): &&(u32, u64)| bytes;
         let lowest = points.iter().min_by_key(bytes);

@@ -254,8 +254,8 @@ impl WhatIf {
             cuts: cuts(stages),
         };
         let (ipus, shown) = (search.costs.ipus, &search.shown);
-        // The report's split is the best one for the only number of IPUs that was tried, unless the
-        // user gave the split.
+        // If only one number of IPUs was tried, the split in the report is the best one on it,
+        // unless the user gave the split.
         let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
         let best: Vec<_> = (search.by_ipus.iter())
             .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))

@@ -121,13 +121,14 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Checks on all tiles whether a stage of the split `found` that takes its costs from this
-    /// profile, which has index `own`, needs more bytes than `found` assumes: a lower bound from
-    /// critical tiles (fullest tiles of splits). If so, its fullest tile becomes critical.
+    /// Checks on all tiles whether stages of the split `found` need more bytes than `found`
+    /// assumes: it only has lower bounds, from critical tiles (fullest tiles of splits). Only
+    /// stages with costs from this profile, which has the index `own`, are checked. The fullest
+    /// tile of each stage that needs more bytes becomes critical.
     ///
-    /// `pipelines` is the number of pipelines that the search still compares. If it will compute
-    /// their ranges on all tiles anyway ([`Tiles::Critical`]), the stages are not checked, and
-    /// `true` is returned.
+    /// `pipelines` is the number of pipelines that the search still compares. If the search will
+    /// compute the ranges of these pipelines on all tiles anyway ([`Tiles::Critical`]), no stage is
+    /// checked, and `true` is returned.
     pub(super) fn needs_more(
         &self,
         found: &Candidate,

@@ -169,14 +169,15 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // A split whose peak is above `reach.bytes` may be worse than a split with a range
-                // that is not computed yet.
+                // Unless all ranges are computed, those with more than `reach.bytes` bytes may be
+                // missing. A split with a peak above that may then be worse than one with a missing
+                // range.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // A split of a pipeline with all ranges may be above `reach.bytes` too. Then pipelines
-            // that lack ranges may still have a better split.
+            // A pipeline with all its ranges computed may give a split whose peak is above
+            // `reach.bytes`. Pipelines that lack ranges may then have a better split.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest

@@ -149,8 +149,8 @@ fn by_integer_program(
     scored(checked, plan)
 }
 
-/// Returns the solution with the split `plan` and its score, without proofs; `None` without a
-/// split. A plan that is over a limit or breaks a constraint is an internal error, since no solver
+/// Returns the split `plan` as a solution with its score, but without proofs; `None` if `plan` is
+/// `None`. A plan that is over a limit or breaks a constraint is an internal error, since no solver
 /// may return it.
 fn scored(
     checked: &CheckedProblem<'_>,

@@ -389,9 +389,9 @@ impl Slots {
                 .map(|slot| (slot, number.unwrap_or(1)))
                 .collect(),
             (Some(every), Some(number)) => distinct_slots(passes, every, number),
-            // From slot `passes - 1` (an interval of the step) on, in which the first micro-batch
-            // runs its last pass, the pipeline stays full, since there is no last micro-batch here.
-            // So one more micro-batch adds `every` slots like these.
+            // The first micro-batch runs its last pass in slot `passes - 1` (an interval of the
+            // step). As no micro-batch is the last here, the pipeline is full in this slot and in
+            // all later ones. So one more micro-batch adds `every` such slots.
             (Some(every), None) => (0..every).map(|slot| (passes - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);

@@ -265,9 +265,9 @@ impl fmt::Display for Contradiction {
 /// entry per tile, from tile 0 on: the recorded and the computed bytes. `table` is the table of the
 /// profile with the recorded bytes, and `fullest` has the bytes of the fullest tile.
 ///
-/// `misplaced` gets both numbers of a tile, and returns how many bytes may be attributed to the
-/// wrong layer because they differ; 0 if the difference is harmless. The worst tile has the most
-/// such bytes; among equal tiles, the largest difference; then it is the first.
+/// `misplaced` gets the recorded and the computed bytes of a tile. It returns how many bytes may be
+/// attributed to the wrong layer, or 0 if the difference is harmless. The worst tile has the most
+/// such bytes; ties are broken by the largest difference, then by the lowest tile index.
 pub fn worst(
     witness: Witness,
     table: &str,
@@ -316,7 +316,7 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 
 /// Returns the warnings about `all` contradictions, each with the path of the file that it is
 /// about. `files` are the paths of the profile and of the debug file as messages show them, and
-/// `has_verdict` is that of [`Contradiction::warning`].
+/// `has_verdict` is whether the report states that the model fits or does not fit.
 pub fn doubts(all: &[Contradiction], files: [String; 2], has_verdict: bool) -> FileWarnings {
     let file = |found: &Contradiction| files[usize::from(found.is_of_debug())].clone();
     all.iter()

@@ -222,7 +222,8 @@ pub struct Options {
     #[arg(skip)]
     pub is_bare: bool,
 
-    /// The first option that requests a result about one profile, if there is one.
+    /// The first option of `ONE_PROFILE` (options that request a result about one profile) that the
+    /// user gave; `None` if there is none.
     #[arg(skip)]
     pub of_one_profile: Option<String>,
 }

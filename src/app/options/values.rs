@@ -77,8 +77,8 @@ pub struct OfProfile<T> {
 }
 
 impl<T: Copy> OfProfile<T> {
-    /// Returns the values of all profiles, first that of the profile that the argument PROFILE
-    /// names.
+    /// Returns the value of a setting, such as the micro-batch size, in each profile, first in the
+    /// profile that the argument PROFILE names.
     pub fn values(all: &[Self]) -> Vec<T> {
         let mut all: Vec<_> = all.iter().collect();
         all.sort_by_key(|own| own.profile.is_some());
@@ -87,8 +87,9 @@ impl<T: Copy> OfProfile<T> {
 }
 
 /// Returns a parser for the value of a setting, alone or followed by an equals sign and a profile.
-/// `allowed` has the values that the setting may have. Messages call a value `what`, such as "a
-/// proportion", and `name`, such as VALUE, with one value as an example.
+/// `allowed` has the values that the setting may have. The other parameters are words for the error
+/// message: `what` is the kind of value, such as "a proportion"; `name` stands for the value in
+/// `VALUE=PROFILE`; `example` is one value.
 pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
     allowed: RangeInclusive<T>,
     [what, name, example]: [&'static str; 3],

@@ -263,11 +263,11 @@ impl Flows {
         if !(moves.backward.goes_back && moves.backward.is_in_functions) {
             return phases;
         }
-        // The profile lists a function only at the steps of one call, which may be a call by
-        // another layer. Tensors that wait for the stage's own call are not live at these steps in
-        // the profile, so buffers for them are added: in the forward pass for tensors from earlier
-        // stages, in the backward pass for gradients. In TensorFlow's schedules, the largest
-        // transfer buffers of any phase have room for tensors that wait for a call.
+        // The profile lists a function only at the steps of one call, which another layer may make.
+        // At these steps, tensors that wait for the stage's own call are not live in the profile,
+        // so they need buffers: tensors from earlier stages in the forward pass, gradients in the
+        // backward pass. In TensorFlow's schedules, the largest buffers of any phase have room for
+        // them.
         let mut phases = self.in_any_phase(moves, lane, phases);
         if let Popart | Sequential = self.pipeline.schedule {
             let of = |quantity| moves.of(quantity, lane);

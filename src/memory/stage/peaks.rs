@@ -43,8 +43,9 @@ pub struct StagesToCompute<'a> {
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first liveness step of each stage (0 if the stage has no steps), ascending. At this step
-    /// a stage may have its peak, although no variable begins to be live there.
+    /// The first liveness steps of the stages (0 for a stage without steps), ascending and without
+    /// duplicates. A stage may have its peak at its first step, although no variable begins to be
+    /// live there.
     starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors

@@ -228,7 +228,8 @@ impl RunSums {
             .fold(0, |sum, kind| sum.wrapping_add(*kind))
     }
 
-    /// Returns the hashes of the distinct types of some operations.
+    /// Returns the types, as hashes without duplicates, of the operations with the indices
+    /// `operations`.
     pub fn kinds(&self, operations: &Range<usize>) -> BTreeSet<u64> {
         self.types[operations.clone()].iter().copied().collect()
     }

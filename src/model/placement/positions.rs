@@ -51,8 +51,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the name of position 0: `In` (the operations before the layers), `In Out` if Out has
-    /// the same position, or `None` (all operations without a layer).
+    /// Returns the name of position 0: `In` for the operations before the layers, `In Out` if Out
+    /// has the same position, or the text `None` for all operations without a layer.
     pub(crate) fn first(self) -> &'static str {
         match self {
             PseudoLayers::NoneFirst => "None",

@@ -420,8 +420,8 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
 #[test]
 fn a_space_finds_what_trying_all_splits_finds() {
     let (mut fitting, mut mixed) = ([0; 2], 0);
-    // In the model of seed 190, a pipeline for which all ranges are computed has a higher lowest
-    // peak than another, for which ranges are still missing.
+    // In the model of seed 190, one pipeline has all its ranges computed, but the split with the
+    // lowest peak is in another pipeline, of which ranges are still missing.
     for seed in seeds(40).chain([190]) {
         let case = Case::new(seed);
         let mut model = Model::new(&case, seed);

@@ -130,8 +130,8 @@ pub struct Level {
 struct Term {
     /// Whether no stage after the added one has work in these slots. Otherwise, the term is open.
     is_closed: bool,
-    /// The open term to which these slots belonged when the stage before was added, as an index
-    /// into [`Level::open`]; 0 if the first stage is added.
+    /// The open term to which the slots of this term belonged when the stage before was added, as
+    /// an index into [`Level::open`]; 0 if the first stage is added.
     from: usize,
     /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
     /// these slots, as an index into [`NextStage::active`].

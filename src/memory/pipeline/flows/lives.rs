@@ -359,7 +359,8 @@ struct Segment {
 struct Segments(Vec<Option<Segment>>);
 
 impl Segments {
-    /// Finds the steps of each of the places before `layers`, which are all places but Out.
+    /// Finds the liveness steps of each place that is recomputed. `layers` is the number of places
+    /// that may be recomputed: In and the layers.
     fn new(windows: &PassWindows, layers: u32) -> Self {
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
         // The profile may list some forward steps of one layer as steps of another. So the forward

@@ -97,7 +97,8 @@ pub struct Levels<'a> {
 impl<'a> Levels<'a> {
     /// Finds the level (In, a layer or Out) of each operation. Also returns the levels that share
     /// each parameter (ascending; empty unless several levels share it). `layers` has the layer in
-    /// the name of each operation, and `level_of` the level of each place (In, layers, Out).
+    /// the name of each operation. `level_of` maps the index of In, a layer or Out in the layering
+    /// to its level, since levels are numbered in the order in which the layers run.
     pub fn find(
         model: &'a Model,
         layering: &Layering,
@@ -161,7 +162,8 @@ impl<'a> Levels<'a> {
         self.phases[node] == Phase::Forward
     }
 
-    /// Returns whether a node after the forward pass writes the variables of `edge`.
+    /// Returns whether a node of the data flow outside the forward pass writes the variables of
+    /// `edge`.
     fn is_made_later(&self, edge: &FlowEdge) -> bool {
         edge.from != NO_NODE && !self.is_forward(edge.from as usize)
     }
@@ -472,8 +474,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns one entry per node of the data flow (steps of one operation): the `items` that come with
-/// the node.
+/// Groups `items` by node of the data flow (steps of one operation). Each item is given with the
+/// indices of its nodes. Returns one entry per node: its items.
 fn by_node<'a, T: Clone>(
     model: &Model,
     items: impl Iterator<Item = (T, &'a Box<[u32]>)>,
