@@ -26,7 +26,7 @@ pub struct ProfileFile {
     pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
-    /// The first [`HEADER`] bytes of the profile; fewer if the file is shorter.
+    /// The header of the SQLite file, which has 100 bytes; fewer if the file is shorter.
     header: Vec<u8>,
 }
 
@@ -97,10 +97,10 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // After this number of checks (one per `OPERATIONS` operations of SQLite), SQLite stops the
-        // queries of this connection. Reading each row of the file once takes fewer checks, since a
-        // row has at least six bytes and takes about ten operations. Without this limit, damaged
-        // pages that refer to each other would yield rows endlessly.
+        // SQLite stops the queries of this connection when `left` reaches 0. It starts far above
+        // the need of reading each row once: a row has at least six bytes and takes about ten
+        // operations. Without this limit, damaged pages that refer to each other would yield rows
+        // endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(
@@ -176,8 +176,8 @@ fn check_header(header: &[u8]) -> Result<()> {
 }
 
 /// Returns an error if the file, of `found` bytes, is shorter than its SQLite `header` says. The
-/// length in the header only counts if the program that last changed the file also stored the
-/// length: then the header has the same change counter at two places.
+/// length in the header is only valid if the program that last changed the file also updated the
+/// length: then the two change counters in the header are equal.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
     // The size of a page of the SQLite file, in bytes. The value 1 stands for 65,536, which does
@@ -212,7 +212,7 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// Returns an error if the write-ahead log or the journal of a profile holds changes, which SQLite
+/// Returns an error if the write-ahead log or the journal of a profile holds changes that SQLite
 /// has not yet moved into the profile.
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
