@@ -97,8 +97,8 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // SQLite stops the queries of this connection when `left` reaches 0. It starts far above
-        // the need of reading each row once: a row has at least six bytes and takes about ten
+        // SQLite stops the queries of this connection after a number of operations that is far
+        // above the need of reading each row once: a row has at least six bytes and takes about ten
         // operations. Without this limit, damaged pages that refer to each other would yield rows
         // endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;

@@ -332,8 +332,8 @@ pub struct VariableLabel {
     pub name: String,
     /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Whether the table `debug_ids` exists but lists no id for the tensor. In a real profile, it
-    /// lists an id for every tensor; an id without a context stands for "no context".
+    /// Whether the table `debug_ids` exists but lists no id for the tensor. In a real profile, the
+    /// table has a list for every tensor, even if the list says that there is no context.
     pub lacks_contexts: bool,
 }
 
