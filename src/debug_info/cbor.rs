@@ -11,8 +11,8 @@ use std::{
 /// Maximum number of bytes of a text or byte string that are read at a time.
 const CHUNK: usize = 1 << 12;
 
-/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item can itself be
-/// in three others: the top-level map of the file, the array of contexts and one context.
+/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item itself may be
+/// three levels deep: in the top-level map of the file, the array of contexts and one context.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
 /// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
@@ -41,7 +41,7 @@ pub type Left = Option<usize>;
 pub struct Items<R: Read> {
     decoder: Decoder<R>,
     chunk: Box<[u8; CHUNK]>,
-    /// The last text or byte string that was longer than `chunk`, or in several parts.
+    /// Buffer for a text or byte string that is longer than `chunk`, or in several parts.
     long: Vec<u8>,
 }
 

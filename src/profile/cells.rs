@@ -32,8 +32,8 @@ impl<'r> Cells<'r> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row. `column` is the index of the rowid among the results of the
-    /// SQL statement; the rowid may come after all of `columns`.
+    /// Returns the rowid of the row: the result of the SQL statement with the index `column`. A
+    /// statement may select the rowid after `columns`.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> Result<i64> {
         self.row.get(column).map_err(sqlite(self.table))
@@ -185,8 +185,8 @@ impl<'r> Cells<'r> {
         move |error| self.problem(column, error)
     }
 
-    /// Returns an error unless `is_first`, which tells whether the row is the first one with its
-    /// id. Of two rows with the same id, it is unknown which is right.
+    /// Returns an error if an earlier row has the same id (`is_first` is false), since it is
+    /// unknown which of the two rows is right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
         if is_first {
             return Ok(());
@@ -247,7 +247,7 @@ fn shortened(text: &str) -> String {
     format!("'{}'{more}", kept.escape_debug())
 }
 
-/// A clause for error messages: several rows of a table have the same id.
+/// The clause of an error message which says that several rows of a table have the same id.
 pub const DUPLICATE: &str = "duplicate id";
 
 /// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes

@@ -147,9 +147,8 @@ impl Database {
         self.rows(table, columns, read)
     }
 
-    /// Reads the rows of `table` as [`rows`](Self::rows) does, and also returns an index that maps
-    /// the id of a row (its value in the first of `columns`) to the index of the row in the
-    /// returned list.
+    /// Reads the rows of `table` as [`rows`](Self::rows) does. Also returns a map from the id of a
+    /// row (its value in the first of `columns`) to the position of the row in the returned list.
     pub fn indexed<T>(
         &self,
         table: &'static str,

@@ -45,8 +45,8 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// All kinds of memory that belongs to programs. The kind `kind` is at the index `kind as
-    /// usize`.
+    /// All kinds of memory that belongs to programs. The index of a kind in this list is its
+    /// discriminant (`kind as usize`).
     pub const ALL: [Self; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -102,8 +102,8 @@ pub struct RecordedTile {
 }
 
 impl RecordedTile {
-    /// Returns the number of recorded bytes of the tile that no lowered variable explains. In a
-    /// real profile, the number is 36 on one tile and 0 on all other tiles.
+    /// Returns how many recorded bytes of the tile belong to no lowered variable. In a real
+    /// profile, these are 36 bytes on one tile and 0 on all other tiles.
     pub fn beyond_variables(&self) -> u64 {
         self.total
             .saturating_sub(self.always_live.saturating_add(self.not_always_live))

@@ -332,8 +332,8 @@ pub struct VariableLabel {
     pub name: String,
     /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Whether the table `debug_ids` exists but lists no id for the tensor. In a real profile, the
-    /// table has a list for every tensor, even if the list says that there is no context.
+    /// Whether the table `debug_ids` exists but has no list, or an empty list, for the tensor. This
+    /// does not occur in a real profile.
     pub lacks_contexts: bool,
 }
 
@@ -350,9 +350,9 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the label keys of `other` to these keys. A label has the name and the debug contexts of
-    /// a tensor. Returns a list that maps each label index in `other` to the index in `self` of the
-    /// label with the same key; the index 0 (no label) is mapped to 0.
+    /// Adds the keys of `other`. Returns one entry per label index in `other`: the index that the
+    /// same label (name and debug contexts of a tensor) has in `self`. The index 0 (no label) stays
+    /// 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);

@@ -31,7 +31,7 @@ use std::{ops::Range, path::Path};
 /// The memory of each IPU of a compiled model, as recorded in its `profile.pop`.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// The machine that the model was compiled for. Its numbers of tiles and IPUs are the numbers
+    /// The machine that the model was compiled for. Its numbers of tiles and IPUs only count those
     /// that the file lists.
     pub target: Target,
     /// The IPUs and replicas that the profile lists, which may be fewer than the model was compiled

@@ -30,8 +30,8 @@ pub enum PipelineName {
 }
 
 impl PipelineName {
-    /// Every purpose of a variable in a pipeline. The purpose `name` is at the index `name as
-    /// usize`.
+    /// Every purpose of a variable in a pipeline. The index of a purpose in this list is its
+    /// discriminant (`purpose as usize`).
     pub const ALL: [Self; 4] = [
         Self::Stashed,
         Self::Restored,
@@ -68,8 +68,8 @@ impl PipelineName {
     }
 }
 
-/// Bytes of variables, one sum for each purpose that a variable may have in a pipeline (see
-/// [`PipelineName`]). The sum for the purpose `name` is at the index `name as usize`.
+/// Bytes of variables, one sum for each purpose that a variable may have in a pipeline. The index
+/// of a sum is the discriminant of the purpose ([`PipelineName`]).
 pub type BytesByName = [u64; PipelineName::ALL.len()];
 
 /// The number of lowered variables of a compilation, their bytes by IPU and by tile, and the
