@@ -12,7 +12,7 @@ use std::{io::Read, ops::Range};
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
-    /// The layer Poplar, which writes a debug context for each variable, compute set and program.
+    /// Poplar wrote the debug context, for example for a variable, compute set or program.
     Poplar,
     /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,

@@ -26,14 +26,15 @@ pub struct ProfileFile {
     pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
-    /// The header of the SQLite file, which has 100 bytes; fewer if the file is shorter.
+    /// The first 100 bytes of the profile, which are its SQLite header; fewer if the file is
+    /// shorter.
     header: Vec<u8>,
 }
 
 impl ProfileFile {
-    /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
-    /// it will write nothing, take no locks and ignore journals. So a file with pending changes in
-    /// a journal is refused here.
+    /// Checks, before SQLite opens the file at `path`, that it is a complete SQLite database
+    /// without pending changes in a journal. SQLite will treat the file as immutable: it will write
+    /// nothing, take no locks, and ignore journals.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         // A public tutorial lists a file with the extension `pop_cache` in a report folder that was

@@ -202,10 +202,10 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     })
 }
 
-/// Subtracts from the control code of each program the control code of its children, since the
-/// profile records both as one sum. A program gets no control code at all if one of its children
-/// was already a child of a program before it, or occurs twice. Otherwise, a damaged file of a few
-/// bytes could list one large program as a child again and again, and each subtraction takes time.
+/// Subtracts from the control code of each program the control code of its children, which the
+/// profile includes. A program is left without control code if one of its children is also a child
+/// of a program before it, or is listed twice. This bounds the time for a damaged file, which could
+/// list one large program as a child again and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);

@@ -47,7 +47,8 @@ struct RangeScan {
     table: &'static str,
     columns: Columns,
     /// Selects `columns` and the rowid of all rows whose rowid is at least the statement's
-    /// parameter, in ascending order of rowids. Without rowids, selects `columns` of all rows.
+    /// parameter, in ascending order of rowids. If the table has no rowids, selects `columns` of
+    /// all rows.
     sql: String,
     /// `None` if the table has no rowids. Then the rows are numbered in the order of the file.
     rowid_column: Option<usize>,

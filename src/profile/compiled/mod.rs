@@ -151,9 +151,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // Returns the factor by which `other` exceeds `one`, two numbers of tiles or of IPUs. A
-        // profile may count one replica or all replicas, so the factor may be 1 or the number of
-        // replicas. Returns `None` for any other factor.
+        // Returns `other` divided by `one`, two numbers of tiles or of IPUs. A profile may count
+        // one replica or all replicas, so the result may be 1 or the number of replicas; it is
+        // `None` if it is neither.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

@@ -88,9 +88,9 @@ pub struct VariableSums {
     /// that tile.
     pub tiles: Vec<LiveOnTile>,
     /// One entry per tile: the bytes of its variables at the peak of the tile, for a comparison
-    /// with the total that the compiler recorded. On the fullest tile of each IPU, the variables
-    /// are added up. On other tiles, only always-live variables are, and all other bytes are the
-    /// recorded ones.
+    /// with the total that the compiler recorded. On the fullest tile of each IPU, all variables
+    /// are added up. On other tiles, only always-live variables are added up, and all other bytes
+    /// are taken from the recorded memory.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables, which show the purposes of variables in a
     /// pipeline.
