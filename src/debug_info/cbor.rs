@@ -11,8 +11,8 @@ use std::{
 /// Maximum number of bytes of a text or byte string that are read at a time.
 const CHUNK: usize = 1 << 12;
 
-/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item can itself be
-/// in three others: the top-level map of the file, the array of contexts and one context.
+/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item itself may be
+/// three levels deep: in the top-level map of the file, the array of contexts and one context.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
 /// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
@@ -31,16 +31,17 @@ impl From<ciborium_ll::Error<io::Error>> for Unreadable {
     }
 }
 
-/// Number of items of an array, or entries of a map, that are still to be read; `None` if it is
-/// unknown, since an end marker follows the last.
+/// Number of items of an array, or entries of a map, that are still to be read; `None` if the
+/// number is unknown, since an end marker follows the last item.
 pub type Left = Option<usize>;
 
-/// Reads CBOR items. Each is read in two steps: its header says what it is, and the text, array or
-/// map that a header begins must be read or skipped before the next header.
+/// Reads the items of a CBOR file. The header of an item is read first, and gives the type and
+/// length of the item. If the item is a text, array or map, its content must be read or skipped
+/// before the next header.
 pub struct Items<R: Read> {
     decoder: Decoder<R>,
     chunk: Box<[u8; CHUNK]>,
-    /// The last text or byte string that was longer than `chunk`, or in several parts.
+    /// Buffer for a text or byte string that is longer than `chunk`, or in several parts.
     long: Vec<u8>,
 }
 
@@ -77,8 +78,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Returns the header of the next item of an array, or the next key of a map; `None` at its
-    /// end.
+    /// Returns the header of the next item of an array, or of the next key of a map; `None` at the
+    /// end of the array or map.
     #[inline]
     pub fn next(&mut self, left: &mut Left) -> Result<Option<Header>, Unreadable> {
         let Some(left) = left else {
@@ -92,9 +93,9 @@ impl<R: Read> Items<R> {
         self.item().map(Some)
     }
 
-    /// Reads the next key of a map. Returns `None` at the end of the map, otherwise the result of
-    /// `meaning`, which gets the key if it is a text, and `None` if it is not. If the map has no
-    /// end marker, its keys must be texts or bytes in one part, as in all known files.
+    /// Reads the next key of a map, and returns what `meaning` returns for it; `None` at the end of
+    /// the map. `meaning` gets the key if it is a text, otherwise `None`. In a map without an end
+    /// marker, a key must be a text or a byte string in one part, as in all known files.
     #[inline]
     pub fn next_key<K>(
         &mut self,
@@ -168,7 +169,7 @@ impl<R: Read> Items<R> {
     /// Skips the rest of the item whose header is `header`.
     ///
     /// # Errors
-    /// If the file cannot be read, or items are nested more than [`DEPTH`] deep.
+    /// If the file cannot be read, or items are nested too deep.
     pub fn skip(&mut self, header: Header) -> Result<(), Unreadable> {
         self.skip_in(header, DEPTH)
     }

@@ -12,7 +12,7 @@ use std::{io::Read, ops::Range};
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
-    /// The layer Poplar, which writes a debug context for each variable, compute set and program.
+    /// Poplar wrote the debug context, for example for a variable, compute set or program.
     Poplar,
     /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,
@@ -159,7 +159,7 @@ fn key(text: &str) -> Option<ContextKey> {
 /// A debug context in memory. The default, which has id 0, stands for a missing context.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ContextRecord {
-    /// Id of the debug context, which is never 0.
+    /// Id of the debug context; 0 stands for a missing context.
     pub id: u64,
     /// Id of the parent debug context; 0 for a root.
     pub parent: u64,
@@ -238,7 +238,8 @@ impl Draft {
     }
 
     /// Reads the value of `key`, which begins with `header`, and stores it in the debug context. A
-    /// negative number, a float, a boolean or null may stand for a missing value.
+    /// value of an unexpected type is skipped. It is counted as mistyped unless it may stand for a
+    /// missing value: a negative number, a float, a boolean or null.
     fn read_value(
         &mut self,
         items: &mut Items<impl Read>,
@@ -285,9 +286,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Makes the text from `start` to the end of `bytes` the text of `key` in the debug context, in
-    /// place of an earlier text of this key. But if the text is not needed ([`is_needed`]), only
-    /// removes it from `bytes`.
+    /// Takes the text from `start` to the end of `bytes`. A text that popliner needs
+    /// ([`is_needed`]) becomes the text of `key` in the debug context, in place of an earlier text
+    /// of this key. Any other text is removed from `bytes`.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);

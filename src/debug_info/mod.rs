@@ -33,8 +33,8 @@ pub struct Position(u32);
 pub struct DebugInfo {
     /// The debug contexts in the order of the file. Each id occurs once.
     records: Vec<ContextRecord>,
-    /// One entry per text of a debug context that popliner needs, sorted by context: the field of
-    /// the text, and its index into `texts`.
+    /// The texts of debug contexts that popliner needs, sorted by context. Each entry has the kind
+    /// of the text, and its index into `texts`.
     fields: Vec<(ContextField, u32)>,
     /// The distinct texts of all debug contexts.
     texts: Texts,
@@ -134,12 +134,12 @@ impl DebugInfo {
         })
     }
 
-    /// Returns pairs of ids of contexts if `p` is the context of a Call to outlined operations. The
-    /// first id of a pair belongs to an operation in the called function, the second to the
+    /// If `p` is the context of a Call to outlined operations, returns pairs of ids of contexts.
+    /// The first id of a pair belongs to an operation in the called function, the second to the
     /// operation that it stands for at this call site (docs/model.md, "Contexts and names").
     ///
-    /// Returns no pairs unless the context has both lists of ids, both lists are well formed, such
-    /// as `[12,13]` or `[]`, and the lists have equal lengths.
+    /// Returns no pairs if one of the two lists of ids is missing or malformed (well formed are
+    /// `[12,13]` and `[]`), or if the lists have different lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| -> Vec<u64> {
             self.text(p, field)

@@ -192,8 +192,8 @@ fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<Debug
     Ok(info)
 }
 
-/// Returns `info` with an index of its contexts by id, and with a mark on contexts that are on a
-/// cycle of parents. Of several contexts with the same id, only the first is kept.
+/// Adds to `info` an index of its contexts by id, and marks the contexts that are on a cycle of
+/// parents. Of several contexts with the same id, only the first is kept.
 ///
 /// # Errors
 /// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
@@ -262,13 +262,14 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     }
 }
 
-/// In the list of parents of debug contexts, this index stands for a parent that the file lacks.
+/// In the list of parents of debug contexts, the entry of a context that is a root or whose parent
+/// the file lacks.
 const NOWHERE: u32 = u32::MAX;
-/// In the list of chain lengths, this value stands for a context whose chain of parents was not
-/// followed yet.
+/// In the list of chain lengths, the entry of a context whose chain of parents was not followed
+/// yet.
 const UNKNOWN: u32 = 0;
-/// In the list of chain lengths, this value marks the contexts on the chain (a context, its parent,
-/// and so on) that is being followed. A chain that reaches a marked context has a cycle.
+/// In the list of chain lengths, the entry of a context on the chain (a context, its parent, and so
+/// on) that is being followed. If the chain reaches such a context again, it has a cycle.
 const ON_THE_WAY: u32 = u32::MAX;
 
 /// A reader that counts its bytes, and stores whether the file ended or an error occurred, since

@@ -32,8 +32,8 @@ impl<'r> Cells<'r> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row. `column` is the index of the rowid among the results of
-    /// the scan's SQL statement: the index of one of `columns`, or the index after them.
+    /// Returns the rowid of the row: the result of the SQL statement with the index `column`. A
+    /// statement may select the rowid after `columns`.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> Result<i64> {
         self.row.get(column).map_err(sqlite(self.table))
@@ -185,8 +185,8 @@ impl<'r> Cells<'r> {
         move |error| self.problem(column, error)
     }
 
-    /// Returns an error unless `is_first`, which tells whether the row is the first one with its
-    /// id. Of two rows with the same id, it is unknown which is right.
+    /// Returns an error if an earlier row has the same id (`is_first` is false), since it is
+    /// unknown which of the two rows is right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
         if is_first {
             return Ok(());
@@ -194,8 +194,8 @@ impl<'r> Cells<'r> {
         Err(self.problem(0, DUPLICATE))
     }
 
-    /// Returns an error if `before`, the number of categories of variables in earlier rows, exceeds
-    /// 255: this number is the index of the category in the row, and an index is stored in a byte.
+    /// Returns an error if the row is beyond the 256th category of variables, since the index of a
+    /// category is stored in a byte. `before` is the number of categories in earlier rows.
     pub fn check_categories(&self, before: usize) -> Result<()> {
         let too_many = |_| self.problem(0, "a profile has at most 256 categories");
         u8::try_from(before).map(drop).map_err(too_many)
@@ -225,8 +225,6 @@ impl<'r> Cells<'r> {
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns the error that the row's cell in `column` has the value `found` instead of a value
-    /// of the type `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         self.problem(
             column,
@@ -241,15 +239,15 @@ impl<'r> Cells<'r> {
 /// Maximum number of characters of a text in a cell that an error message shows.
 const MAX_CHARACTERS: usize = 60;
 
-/// Returns `text` in quotes, with control characters escaped. A text of more than
-/// [`MAX_CHARACTERS`] characters is cut there, and `...` follows the quotes.
+/// Returns `text` in quotes, with control characters escaped. If `text` is long, only its first
+/// characters are returned, and `...` follows the quotes.
 fn shortened(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let more = if kept.len() < text.len() { "..." } else { "" };
     format!("'{}'{more}", kept.escape_debug())
 }
 
-/// A clause for error messages: several rows of a table have the same id.
+/// The clause of an error message which says that several rows of a table have the same id.
 pub const DUPLICATE: &str = "duplicate id";
 
 /// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes

@@ -5,8 +5,8 @@
 //!
 //! Only one real profile was available (report format 3.8.0, `profiler.includeCycleEstimates`
 //! false). In this profile, exchanges and stream copies have estimates and compute sets have none;
-//! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
-//! is deduced from the schema (assumed).
+//! the tables `runs`, `steps` and `steps_by_ipu` have no rows. What their rows mean is assumed from
+//! the schema.
 
 use super::{
     Database, Program, ProgramKind, Programs,
@@ -91,9 +91,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema of the profile suggests that rows of executed cycles may lack an IPU. Such a row
-    // is taken as the sum over all IPUs, in addition to the rows of single IPUs, as in the table of
-    // live bytes by step.
+    // The schema suggests that rows of executed cycles may lack an IPU. Such rows are taken as sums
+    // over all IPUs, as in the table of live bytes by step, so they are only used if no row has an
+    // IPU.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = row.position(0, &ids, "steps")?;
@@ -189,10 +189,10 @@ const SLOWEST: &str = "compilation_cycles_by_tile";
 /// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
 /// to the cycles of the slowest tile of all IPUs.
 ///
-/// `ids` and `in_place` each name the column of keys and a column of estimates. From format 3.2 on,
-/// an estimate is in `ids`: a list with one id per IPU. `slowest` maps such an id (of a row in
-/// `compilation_cycles_by_tile`) to the cycles of the slowest tile of the IPU. In older formats, an
-/// estimate is in `in_place`: the cycles of each tile.
+/// Both `ids` and `in_place` name two columns: the key, and the estimate in one of two forms.
+/// - `ids`, from format 3.2 on: a list with one id per IPU. `slowest` maps such an id (of a row in
+///   `compilation_cycles_by_tile`) to the cycles of the slowest tile of the IPU.
+/// - `in_place`, in older formats: the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,

@@ -147,9 +147,8 @@ impl Database {
         self.rows(table, columns, read)
     }
 
-    /// Reads the rows of `table` as [`rows`](Self::rows) does, and also returns an index that maps
-    /// the id of a row (its value in the first of `columns`) to the index of the row in the
-    /// returned list.
+    /// Reads the rows of `table` as [`rows`](Self::rows) does. Also returns a map from the id of a
+    /// row (its value in the first of `columns`) to the position of the row in the returned list.
     pub fn indexed<T>(
         &self,
         table: &'static str,
@@ -282,10 +281,10 @@ pub fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> Str
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What the entry of the schema is if it is no table, such as `a view`; `None` for a table.
+    /// What the entry is instead of a table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Maps the name of each column of the table, in lower case, to whether its values are computed
-    /// when it is read.
+    /// Maps the name of each column, in lower case, to whether SQLite computes the values of the
+    /// column when they are read.
     columns: FxHashMap<String, bool>,
 }
 

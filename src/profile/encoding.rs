@@ -27,8 +27,8 @@ pub enum BlobError {
     /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// The blob gives one tile a number that exceeds 32 bits, which is more than any tile has. The
-    /// field is this number.
+    /// The blob gives one tile a number (of bytes or vertices) beyond 32 bits, more than any tile
+    /// has. The field is this number.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
     /// The number of values in the blob (first field) differs from the number of tiles (second
@@ -132,7 +132,6 @@ mod tests {
     use proptest::prelude::*;
     use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
-    /// Expands a run-length list into at most `limit` values.
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut values = Vec::new();
         for run in value_runs(blob) {
@@ -145,7 +144,6 @@ mod tests {
         Ok(values)
     }
 
-    /// Expands a run-length list of differences between adjacent ids into at most `limit` ids.
     fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut sum = 0u64;
         let differences = decode_rle(blob, limit)?.into_iter();

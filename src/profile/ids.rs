@@ -16,7 +16,7 @@ pub enum Ids {
     /// Poplar's files. The field is the number of rows.
     Same(u32),
     /// An array that is indexed by id. Each entry is the position of the row with this id, or
-    /// [`ABSENT`].
+    /// `u32::MAX` if no row has this id.
     Array(Vec<u32>),
     /// Pairs of an id and the position of its row, ascending by id.
     Sorted(Vec<(u64, u32)>),
@@ -31,8 +31,8 @@ impl Default for Ids {
 /// In an array of row positions by id, the entry for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// An array of row positions has one entry for each id up to the highest. It is used if it has at
-/// most this many entries per row; otherwise a sorted list of ids takes less memory.
+/// Maximum number of entries per row of an array of row positions, which has one entry for each id
+/// up to the highest. With more entries, a sorted list of ids takes less memory.
 const SPARSE: u64 = 4;
 
 impl Ids {

@@ -73,12 +73,14 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds the equivalence classes (sets of variables that are live at the same liveness steps).
-    /// `always_live` has one entry per class: whether the class is live at all `steps` steps.
-    /// `ranges` has one entry per live range, in any order: the position of the class in
-    /// `always_live`, the index of the first step, and the end (exclusive). An always-live class
-    /// gets one range with all steps, in place of its entries in `ranges`. Ranges of one class that
-    /// touch or overlap are merged, so that no step counts twice.
+    /// Builds the equivalence classes of variables. The variables of a class are live at the same
+    /// liveness steps.
+    /// - `always_live` has one entry per class: whether the class is live at all `steps` steps.
+    /// - `ranges` has the live ranges of all classes, in any order. An entry is the index of the
+    ///   class in `always_live`, the index of the first step, and the end (exclusive).
+    ///
+    /// Ranges of one class that touch or overlap are merged, so that no step counts twice. An
+    /// always-live class gets one range with all steps instead of its entries in `ranges`.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.retain(|&(class, ..)| always_live.get(class as usize) == Some(&false));
         let always = (0..).zip(&always_live).filter(|own| *own.1 && steps > 0);
@@ -116,28 +118,28 @@ impl LiveClasses {
         self.steps
     }
 
-    /// Returns whether the profile says that the equivalence class at `position` is live on every
-    /// liveness step (`eq_classes`).
+    /// Returns whether the profile (`eq_classes`) says that the variables of the equivalence class
+    /// at `position` are live on every liveness step.
     pub fn is_always_live(&self, position: u32) -> bool {
         self.always_live[position as usize]
     }
 
-    /// Returns whether the equivalence class at `position` is live both on the first and on the
-    /// last liveness step, as parameters and other state that outlives a run are.
+    /// Returns whether the variables of the equivalence class at `position` are live on both the
+    /// first and the last liveness step, as parameters and other state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
         self.is_live(position, 0) && self.is_live(position, self.steps.saturating_sub(1))
     }
 
-    /// Returns whether the equivalence class at `position` is live on the liveness step with index
-    /// `step`.
+    /// Returns whether the variables of the equivalence class at `position` are live on the
+    /// liveness step with index `step`.
     pub fn is_live(&self, position: u32, step: u32) -> bool {
         let ranges = self.ranges(position);
         let before = ranges.partition_point(|&(from, _)| from <= step);
         before > 0 && step < ranges[before - 1].1
     }
 
-    /// Returns the liveness steps on which the equivalence class at `position` is live: disjoint
-    /// ranges of step indices (end exclusive) in ascending order.
+    /// Returns the liveness steps on which the variables of the equivalence class at `position` are
+    /// live: disjoint ranges of step indices (end exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         let position = position as usize;
         &self.ranges[self.starts[position]..self.starts[position + 1]]
@@ -159,9 +161,9 @@ impl LiveClasses {
         (peak.0 as u64, peak.1)
     }
 
-    /// Returns the change of the live bytes at each liveness step, and one more entry after the
-    /// last step. `all` has pairs of the position of an equivalence class and the bytes of
-    /// variables of this class.
+    /// Returns one entry per liveness step: by how many bytes the live bytes change at that step.
+    /// One more entry has the change after the last step. `all` has pairs of the position of an
+    /// equivalence class and the bytes of variables of this class.
     pub(crate) fn changes(&self, all: impl Iterator<Item = (u32, i64)>) -> Vec<i64> {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -197,10 +199,10 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Reads the steps on which equivalence classes are live (`eq_class_step`). Returns one entry per
-/// range of steps: the position of the class, the first step index, and the end (exclusive). The
-/// table has step ids instead of step indices. `ids` is the index of the classes; `steps` holds the
-/// ids of all steps, ascending.
+/// Reads the live ranges of equivalence classes of variables (`eq_class_step`). Returns one entry
+/// per range: the position of the class, the index of the first step, and the end (exclusive).
+/// `ids` maps the id of a class to its position. `steps` holds the ids of all steps, ascending: the
+/// table has step ids, which are turned into indices.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     // The end of a range may be the id that follows the last step. If the ids of steps have gaps,
@@ -306,10 +308,9 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Of ten steps, 0, 1, 4, 8 and 9 are idle, that is, they neither compute nor move data. An
-    /// equivalence class is live at the steps in `ranges`. Returns the steps at which the class is
-    /// not live: their number, the first and the last. Returns `None` if there is no such step, if
-    /// any of them is not idle, or if there are five or more.
+    /// Returns the steps at which an equivalence class with the live `ranges` is not live: their
+    /// number, the first and the last. Returns `None` if the class is not nearly always live. Of
+    /// the ten steps, 0, 1, 4, 8 and 9 are idle: they neither compute nor move data.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

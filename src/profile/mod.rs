@@ -2,8 +2,7 @@
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
 //! scans the tables that the analysis needs, in rowid order. Rows of several tables are joined in
-//! memory by their ids. A comment with "checked" makes a statement that was checked on a real
-//! profile.
+//! memory by their ids. In comments, "checked" means: checked on a real profile.
 
 mod cells;
 mod compiled;
@@ -57,11 +56,12 @@ pub struct Profile {
     pub programs: Programs,
     /// The liveness steps (executions of programs), in the order of their ids.
     pub steps: Vec<Step>,
-    /// The steps on which each equivalence class of variables is live.
+    /// The equivalence classes of variables, and the steps on which the variables of a class are
+    /// live.
     pub classes: LiveClasses,
-    /// One entry per equivalence class of variables: the steps at which the variables are not live.
-    /// `None` if these are at least half of all steps, or if a program of one of these steps
-    /// computes or moves data on the IPU.
+    /// One entry per equivalence class of variables. For a class that is live at nearly all steps,
+    /// these are the few steps at which it is not live ([`MissedSteps`]). `None` for any other
+    /// class, including classes that are always live.
     pub(crate) missed_steps: Vec<Option<MissedSteps>>,
     /// All lowered variables, each a piece of memory on one tile.
     pub variables: Variables,
@@ -80,14 +80,15 @@ pub struct Profile {
     pub made: BuildInfo,
     /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
-    /// The bytes of not-always-live variables that become live (or, below 0, cease to be live) at
-    /// each liveness step, summed over all tiles. Each entry is a step index and this change in
-    /// bytes, ascending by step. Empty if the profile lacks these changes. Only the module
-    /// `witnesses` uses them, to check the other data of the profile.
+    /// How the bytes of live variables change at each liveness step, summed over all tiles, without
+    /// always-live variables. Each entry is a step index and the change in bytes, which is negative
+    /// if more bytes are freed than allocated. Step indices ascend. Empty if the profile lacks
+    /// these changes. Only the module `witnesses` uses them, to check the other data of the
+    /// profile.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Indices into [`Variables`], ascending, of variables that contradict the regions that
-    /// exchanges move: an exchange region ends beyond the variable, or a region set lists the
-    /// variable twice in a row.
+    /// Variables about which the table `exchange_regions` is wrong, as ascending indices into
+    /// [`Variables`]. Either a region ends beyond the variable, or two consecutive rows list the
+    /// variable in the same region set.
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
@@ -108,10 +109,9 @@ impl Profile {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Empties [`compute_set_variables`](Self::compute_set_variables),
-    /// [`region_variables`](Self::region_variables) and the labels of variables, which frees a third
-    /// of the memory of a large model. Also forgets the memory regions of tiles, which a model does
-    /// not keep.
+    /// Empties the lists of variables that programs use, the labels of variables, and the memory
+    /// regions of tiles. [`Model::build`](crate::model::Model::build) calls this once it has used
+    /// them, which frees a third of the memory of a large model.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();

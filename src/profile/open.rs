@@ -26,14 +26,15 @@ pub struct ProfileFile {
     pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
-    /// The first [`HEADER`] bytes of the profile; fewer if the file is shorter.
+    /// The first 100 bytes of the profile, which are its SQLite header; fewer if the file is
+    /// shorter.
     header: Vec<u8>,
 }
 
 impl ProfileFile {
-    /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
-    /// it will write nothing, take no locks and ignore journals. So a file with pending changes in
-    /// a journal is refused here.
+    /// Checks, before SQLite opens the file at `path`, that it is a complete SQLite database
+    /// without pending changes in a journal. SQLite will treat the file as immutable: it will write
+    /// nothing, take no locks, and ignore journals.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         // A public tutorial lists a file with the extension `pop_cache` in a report folder that was
@@ -97,10 +98,10 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // After this number of checks (one per `OPERATIONS` operations of SQLite), SQLite stops the
-        // queries of this connection. Reading each row of the file once takes fewer checks, since a
-        // row has at least six bytes and takes about ten operations. Without this limit, damaged
-        // pages that refer to each other would yield rows endlessly.
+        // SQLite stops the queries of this connection after a number of operations that is far
+        // above the need of reading each row once: a row has at least six bytes and takes about ten
+        // operations. Without this limit, damaged pages that refer to each other would yield rows
+        // endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(
@@ -176,8 +177,8 @@ fn check_header(header: &[u8]) -> Result<()> {
 }
 
 /// Returns an error if the file, of `found` bytes, is shorter than its SQLite `header` says. The
-/// length in the header only counts if the program that last changed the file also stored the
-/// length: then the header has the same change counter at two places.
+/// length in the header is only valid if the program that last changed the file also updated the
+/// length: then the two change counters in the header are equal.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
     // The size of a page of the SQLite file, in bytes. The value 1 stands for 65,536, which does
@@ -212,7 +213,7 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// Returns an error if the write-ahead log or the journal of a profile holds changes, which SQLite
+/// Returns an error if the write-ahead log or the journal of a profile holds changes that SQLite
 /// has not yet moved into the profile.
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);

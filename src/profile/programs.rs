@@ -80,7 +80,7 @@ pub struct ComputeSet {
     pub memory: Option<TileBytes>,
 }
 
-/// A vertex type: the class of vertices that run the same code.
+/// A vertex type. All vertices of one type run the same code.
 #[derive(Debug)]
 pub struct VertexType {
     /// Name of the vertex type, such as the C++ class of a codelet.
@@ -120,8 +120,6 @@ impl Programs {
         })
     }
 
-    /// Reads the program tree with its compute sets, vertices, and the data in the tables of
-    /// program types.
     pub(super) fn read(database: &Database) -> Result<Self> {
         let (type_ids, vertex_types) = read_vertex_types(database)?;
         let (set_ids, compute_sets) = read_compute_sets(database, &type_ids)?;
@@ -204,10 +202,10 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     })
 }
 
-/// Subtracts from the control code of each program the control code of its children, since the
-/// profile records both as one sum. A program gets no control code at all if one of its children
-/// was already a child of a program before it, or occurs twice. Otherwise, a damaged file of a few
-/// bytes could list one large program as a child again and again, and each subtraction takes time.
+/// Subtracts from the control code of each program the control code of its children, which the
+/// profile includes. A program is left without control code if one of its children is also a child
+/// of a program before it, or is listed twice. This bounds the time for a damaged file, which could
+/// list one large program as a child again and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -334,10 +332,10 @@ impl ProgramKind {
     }
 }
 
-/// Maps the table of a program type and the id of a row to the details of a program: its kind, and
-/// the ids of the region sets that it moves. `programs.variant_index` is the id of the row. The
-/// kind is `None` for a program that neither runs a compute set nor exchanges data between tiles
-/// nor calls a function.
+/// The details of programs: the kind of a program, and the ids of the region sets that it moves.
+/// The key of a program is the table of its type and the id of its row there
+/// (`programs.variant_index`). The kind is `None` for a program that neither runs a compute set nor
+/// exchanges data between tiles nor calls a function.
 type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<Vec<u64>>)>;
 
 /// Reads the `program_type_*` tables, which have details of programs by program type.
@@ -423,8 +421,6 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// Names of tables. Each table has the programs of one type, such as the programs that run a
-/// compute set.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -435,16 +431,17 @@ const CALL: &str = "program_type_call";
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Columns that refer to region sets. A region set has the regions of variables that a program
-/// moves, as source or as destination. Each entry has a table, its columns, and the table with the
-/// programs of one type. The first column has the id of a program in the latter table. Each other
-/// column has the id of a region set of this program.
+/// The places in a profile that say which region sets (regions of variables) a program moves. Each
+/// entry has:
+/// - a table
+/// - its columns: first the id of a program, then the ids of region sets that this program moves
+/// - the table `program_type_*` that has the program with this id
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // The table of stream copies has no region sets, but a row for every stream copy. So even a
-    // stream copy without regions gets an entry.
+    // This table has a row for every stream copy, but no region sets. It is listed so that stream
+    // copies without regions are found too.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

@@ -23,7 +23,8 @@ pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
     /// Bytes of the category on each tile, including bytes whose address other variables have too.
-    /// The lowered variables of the category on the tile add up to these bytes (checked).
+    /// This is the sum of the lowered variables of the category on the tile (checked on a real
+    /// profile).
     pub bytes: TileBytes,
     /// Bytes of the category on each tile that share their address with other variables. Each other
     /// byte of the category has an address that no other variable has (checked on a real profile).
@@ -44,8 +45,8 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// All kinds of memory that belongs to programs. The kind `kind` is at the index `kind as
-    /// usize`.
+    /// All kinds of memory that belongs to programs. The index of a kind in this list is its
+    /// discriminant (`kind as usize`).
     pub const ALL: [Self; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -53,9 +54,9 @@ impl CodeKind {
         Self::ControlCode,
     ];
 
-    /// Returns the names of the categories of lowered variables that hold this kind of memory, such
-    /// as vertex state. In a real profile the four categories of vertex state add up to
-    /// `memory_by_compute_set` on every tile (checked).
+    /// Returns the names of the categories of lowered variables that hold this kind of memory. In a
+    /// real profile, the four categories of vertex state add up to `memory_by_compute_set` on every
+    /// tile.
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::VertexCode => &["vertexCode"],
@@ -101,8 +102,8 @@ pub struct RecordedTile {
 }
 
 impl RecordedTile {
-    /// Returns the number of recorded bytes of the tile that no lowered variable explains. In a
-    /// real profile, the number is 36 on one tile and 0 on all other tiles.
+    /// Returns how many recorded bytes of the tile belong to no lowered variable. In a real
+    /// profile, these are 36 bytes on one tile and 0 on all other tiles.
     pub fn beyond_variables(&self) -> u64 {
         self.total
             .saturating_sub(self.always_live.saturating_add(self.not_always_live))
@@ -135,8 +136,7 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-/// Columns of the table of recorded memory by tile. Every profile has the first [`REQUIRED`]
-/// columns, but may lack some of the last columns.
+/// Columns of `memory_by_tile`. Every profile has the first four; a profile may lack the others.
 const COLUMNS: &[&str] = &[
     "tile",
     "total",

@@ -14,10 +14,9 @@ use crate::message::Result;
 use rayon::prelude::*;
 use rusqlite::Connection;
 
-/// Tables that several threads read, each in ranges of rowids, with the number of rowids from which
-/// a table is split into ranges. This number is lower for compute sets, whose rows hold thousands
-/// of variables. Reading these tables takes nearly all of the time, so only their rows count as
-/// progress.
+/// The large tables, each with the number of rowids from which it is split into ranges that several
+/// threads read. This number is lower for compute sets, whose rows hold thousands of variables.
+/// Reading the large tables takes nearly all of the time, so only their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
@@ -47,8 +46,9 @@ struct RowRange {
 struct RangeScan {
     table: &'static str,
     columns: Columns,
-    /// Selects `columns`, and the rowid as the result with the index `rowid_column`, from all rows
-    /// whose rowid is at least the statement's parameter, in ascending order of rowids.
+    /// Selects `columns` and the rowid of all rows whose rowid is at least the statement's
+    /// parameter, in ascending order of rowids. If the table has no rowids, selects `columns` of
+    /// all rows.
     sql: String,
     /// Index of the rowid among the results of `sql`. `None` if the table has no rowids; its rows
     /// are then numbered in the order of the file.

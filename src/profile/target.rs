@@ -17,16 +17,13 @@ use std::{fmt, path::Path};
 /// Version of the report format of a profile (`version_info`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormatVersion {
-    /// The first number of the version, such as 3 in 3.8.0. All versions with SQLite files have 3.
     major: u64,
-    /// The second number of the version, such as 8 in 3.8.0.
     minor: u64,
-    /// The third number of the version, such as 0 in 3.8.0.
     point: u64,
 }
 
-/// The only first number of a format version, such as 3 in 3.8.0, that can be read. Profiles are
-/// SQLite files since format 3.
+/// First number of the format versions that can be read, such as 3 in 3.8.0. Profiles are SQLite
+/// files since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
 /// Second number of the only format version that was checked on a real file (Poplar 3.3.0).
@@ -100,8 +97,8 @@ fn only_row<T>(
 
 pub const TILES: &str = "memory_by_tile";
 
-/// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
-/// table has no rows.
+/// Returns the number of tiles that `memory_by_tile` lists: the largest tile number plus 1, or 0 if
+/// the table has no rows.
 pub fn listed_tiles(database: &Database) -> Result<u64> {
     let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
     Ok(tiles
@@ -155,14 +152,13 @@ impl Target {
         })
     }
 
-    /// Reduces the target of `database` to one replica and returns a warning, if the model was
-    /// compiled for replicas of one IPU each and the profile lists the tiles of one replica only.
-    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results
-    /// for one replica hold for all.
+    /// If the model was compiled for several replicas of one IPU each, reduces the target of
+    /// `database` to one replica and returns a warning. Any other target stays as it is. All
+    /// replicas run the same program on the same tiles, so results for one replica hold for all.
     ///
     /// # Errors
-    /// If the model was compiled for replicas of one IPU each, but the profile does not list
-    /// exactly the tiles of one replica.
+    /// If the model was compiled for such replicas, but the profile does not list exactly the tiles
+    /// of one replica.
     pub(super) fn take_one_replica(database: &mut Database) -> Result<Option<Warning>> {
         let target = &database.target;
         let replicas = target.num_replicas;
@@ -195,8 +191,8 @@ impl Target {
     }
 
     /// Returns an error if the target has several IPUs or replicas, which the memory model does not
-    /// cover (docs/model.md, "The memory of a stage"). Also returns an error if no machine has
-    /// tiles or IPUs of its sizes.
+    /// cover (docs/model.md, "The memory of a stage"), or tiles or IPUs of sizes that no machine
+    /// has.
     pub(crate) fn check_single_ipu(&self) -> Result<()> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -229,9 +225,9 @@ impl Target {
 }
 
 /// The origin of a profile: the version of Poplar that compiled the model, the time, and the
-/// options. The origin is only shown in reports. Nothing is computed from it, so a field is `None`
-/// or empty if the profile lacks the data. Every table with data on the origin occurs in a real
-/// profile (report format 3.8.0).
+/// options. Reports show the origin, but nothing is computed from it, so a field is `None` or empty
+/// if the profile lacks the data. All tables with the origin occur in a real profile (report format
+/// 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).

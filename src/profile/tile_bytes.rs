@@ -21,7 +21,7 @@ pub struct TileRun {
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that each tile from `from` to `to` has, such as its bytes of code or its count of
+    /// The number that each tile of the run has, such as its bytes of code or its count of
     /// vertices.
     pub value: u32,
 }
@@ -195,8 +195,8 @@ impl TileBytes {
         self.add_times(1, sums);
     }
 
-    /// Adds up one number for each tile, such as its bytes of code, over the tiles in the range
-    /// `tiles` (end exclusive), such as the tiles of one IPU.
+    /// Returns the sum of the numbers (such as bytes of code) of all tiles in the range `tiles`
+    /// (end exclusive), such as the tiles of one IPU.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         self.runs
             .iter()
@@ -208,7 +208,7 @@ impl TileBytes {
             .sum()
     }
 
-    /// Adds up one number for each tile, such as its bytes of a program's code, over all tiles.
+    /// Returns the sum of the numbers (such as bytes of code) of all tiles.
     pub fn total(&self) -> u64 {
         self.total_of(0..usize::MAX)
     }
@@ -241,8 +241,8 @@ impl Serialize for TileBytes {
 }
 
 /// Deserializes runs of tiles with equal numbers. In the file, each run has its distance from the
-/// end of the run before, its number of tiles, and its value. An error if a run is empty or has the
-/// value 0. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
+/// end of the run before, its number of tiles, and its value. A run that is empty or has the value
+/// 0 is an error. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut runs: Vec<TileRun> = Vec::deserialize(deserializer)?;

@@ -51,7 +51,7 @@ impl VariableLists {
     }
 
     /// Returns the variables of all compute sets or region sets, as indices into [`Variables`]. A
-    /// variable that several sets have occurs several times.
+    /// variable in several sets occurs several times.
     pub fn all_members(&self) -> impl Iterator<Item = u32> {
         let lists = 0..self.lists.len() as u32;
         lists.flat_map(|list| self.members(list)).copied()
@@ -151,10 +151,11 @@ impl Part {
     }
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns the variables that
-/// contradict their regions, as ascending indices into [`Variables`]: a region ends beyond the
-/// variable, or a region set lists the variable twice in a row. In a real profile, the ids of
-/// region set and variable together are the key of the table, so nothing is listed twice.
+/// Reads the variables of each region set (regions that a program moves) from `exchange_regions`.
+/// Also returns the variables about which this table is wrong, as ascending indices into
+/// [`Variables`]: a region ends beyond the variable, or two consecutive rows list the variable in
+/// the same region set. (In a real profile, the ids of region set and variable are the key of the
+/// table.)
 pub fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -221,8 +222,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // The blob has the differences between consecutive ids of variables. A run of
-            // differences of 0 repeats the id of one variable, which is added only once.
+            // The blob has the differences between consecutive ids of variables. A difference of 0
+            // repeats an id, and a run of such differences counts as one.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

@@ -1,16 +1,17 @@
 //! Reads the lowered variables. Each lowered variable is a piece of memory on one tile.
 //!
-//! The names of variables make up most bytes of `vars_info` and are fetched on demand. Variables
-//! that are live from the first to the last step, or at nearly all steps, such as weights and
-//! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
+//! Names make up most bytes of `vars_info`, so the name of a single variable is fetched on demand.
+//! Only lasting variables, such as weights and optimizer state, get a label: the name and the debug
+//! contexts of their tensor. A variable is lasting if it is live on the first and on the last step,
+//! or at nearly all steps.
 
 use super::{Database, Ids, ProfileFile, cells::no_variables};
 use crate::{limits, message::Result, progress::Progress};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
-/// since it was never allocated to a tile.
+/// The entry of [`Variables::classes`] for a variable that is never live, since it was never
+/// allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file, since a large model has 10^7
@@ -59,8 +60,8 @@ const REQUIRED: usize = 5;
 
 impl Variables {
     /// Reads the table of lowered variables. `persistent` has one entry per equivalence class:
-    /// whether the variables of the class have labels. `class_ids` maps the id of a class to its
-    /// index.
+    /// whether its variables get labels (the names and debug contexts of tensors). `class_ids` maps
+    /// the id of a class to its index.
     pub(super) fn read(database: &Database, persistent: &[bool], class_ids: &Ids) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
@@ -334,9 +335,8 @@ pub struct VariableLabel {
     pub name: String,
     /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Whether the table `debug_ids` exists but has no debug context for the tensor. In a real
-    /// profile, the table has a list for every variable of a tensor, even if the list says that
-    /// there is no context.
+    /// Whether the table `debug_ids` exists but has no list, or an empty list, for the tensor. This
+    /// does not occur in a real profile.
     pub lacks_contexts: bool,
 }
 
@@ -353,9 +353,9 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the label keys of `other` to these keys. A label has the name and the debug contexts of
-    /// a tensor. Returns a list that maps each label index in `other` to the index in `self` of the
-    /// label with the same key; the index 0 (no label) is mapped to 0.
+    /// Adds the keys of `other`. Returns one entry per label index in `other`: the index that the
+    /// same label (name and debug contexts of a tensor) has in `self`. The index 0 (no label) stays
+    /// 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);

@@ -7,8 +7,9 @@ use crate::{
     profile::TileBytes,
 };
 
-/// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
-/// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
+/// Returns an error if `model` has more liveness steps than any real model. Both the number of
+/// steps and this number times the number of tiles are limited. The error gives the number of
+/// steps.
 pub fn steps(model: &Model) -> Result<(), String> {
     let steps = u64::from(model.steps());
     if steps <= STEPS && steps * u64::from(model.target.num_tiles) <= STEPS_AND_TILES {
@@ -139,9 +140,10 @@ impl Model {
             && self.are_on_tiles(code.all_bytes())
     }
 
-    /// Returns whether the cycles of the model are valid: entries for clusters of programs must
-    /// refer to clusters that exist, and in each entry, neither the cycles of exchanges nor the
-    /// cycles since the start of the backward pass may exceed the total.
+    /// Returns whether the cycles of the model are valid. Cycles of a cluster (a part of the
+    /// programs of an operation) must refer to a cluster that exists. In each entry, neither the
+    /// cycles of exchanges nor the cycles since the start of the backward pass may exceed the
+    /// total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
@@ -160,8 +162,9 @@ impl Model {
             && parts.values().all(is_part)
     }
 
-    /// Returns whether the data flow is valid: its edges must be in the order of the nodes where
-    /// they start, and each edge must lead to later nodes only.
+    /// Returns whether the data flow is valid: its edges must be sorted by the node where they
+    /// start, and each edge must lead to later nodes only. A node is one or several neighbouring
+    /// steps.
     fn fit_flow(&self) -> bool {
         let flow = &self.flow;
         let lead_on = |from: u32, to: &[u32]| {

@@ -75,7 +75,8 @@ pub fn load(path: &Path) -> Result<Model> {
     check_header(&first_bytes(path, HEADER as u64)?, size)?;
     let bytes = fs::read(path)?;
     let model = from_bytes(&bytes);
-    // Freeing the bytes of a large file takes as long as checking the model.
+    // Another thread frees the bytes, since freeing a large file takes as long as checking the
+    // model.
     rayon::spawn(|| drop(bytes));
     model
 }

@@ -1,9 +1,10 @@
 //! The encoding of variables in a saved model. Variables are by far the largest part of the file.
 //!
-//! A *group* stands for all variables on one tile with the same liveness class and the same use
-//! set. The pair of liveness class and use set is called the *use* of the group. The same uses
-//! recur on many tiles (a real profile has 48 uses for 6,000 groups), so each use is stored once in
-//! a sorted list, and a group is stored as the index of its use in this list and its bytes.
+//! A *group* stands for all variables on one tile that are live at the same steps (liveness class)
+//! and that the same operations use (use set). The pair of liveness class and use set is called the
+//! *use* of the group. The same uses recur on many tiles (a real profile has 48 uses for 6,000
+//! groups), so each use is stored once in a sorted list, and a group is stored as the index of its
+//! use in this list and its bytes.
 //!
 //! For each tile, the file has the number of groups and a blob of varints (`profile/encoding.rs`).
 //! The blob has two numbers for each group, in ascending order of uses: the index of the group's
@@ -40,8 +41,8 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Deserializing does not check that the liveness classes and use sets (sets of users) of variables
-/// exist; `check.rs` checks this later.
+/// Deserializing does not check that the liveness classes of variables and their use sets (the
+/// operations that use a variable) exist; `check.rs` checks this later.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -50,9 +51,10 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// Decodes the groups of variables of all tiles. `uses` has one entry per use, with its liveness
-/// class and use set, and `tiles` has one entry per tile, with its number of groups and the
-/// blob of its groups. Returns `None` if a blob is malformed or has another number of groups.
+/// Decodes the groups of variables of all tiles. `uses` has the pairs of a liveness class and a use
+/// set (the operations that use a variable) to which groups refer by index. `tiles` has one entry
+/// per tile: the number of its groups, and the blob that encodes them. Returns `None` if a blob is
+/// malformed or has another number of groups.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // Each group of variables takes at least two bytes of its blob. Refusing higher numbers of
     // groups bounds the memory that a hostile file can make the program reserve.

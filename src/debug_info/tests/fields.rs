@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns an entry for each key that is kept in the debug contexts of at least one software layer,
-/// such as PopART. The value of each entry is the name of its key, or a list that begins with it.
+/// Returns the entries of a debug context whose meaning depends on its software layer, such as
+/// PopART. The value of an entry is the name of its key, or a list that begins with this name.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",

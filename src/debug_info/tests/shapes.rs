@@ -124,8 +124,8 @@ fn keys_of_the_document_that_come_twice() {
 
 #[test]
 fn nesting_is_read_up_to_a_bound_and_is_damage_beyond() {
-    // The whole debug file, its array of contexts and a context are three of the levels of nesting
-    // that a CBOR item may have.
+    // The debug file, its array of contexts and a context take three of the allowed levels of
+    // nesting.
     let room = limits::NESTED_ITEMS - 3;
     for opener in [&b"\x81"[..], b"\x9f", b"\xa1\x60", b"\xbf\x00", b"\xc1"] {
         let is_open = opener[0] & 0x1f == 0x1f;

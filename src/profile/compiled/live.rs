@@ -84,8 +84,8 @@ pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps (executions of programs), ascending. Wherever a step is
-/// given by its index, this is an index into this list.
+/// Reads the ids of the liveness steps (executions of programs), ascending. The index of a step is
+/// its index in this list.
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();

@@ -1,10 +1,10 @@
 //! Reads a profile that was compiled for any number of IPUs (docs/model.md, "A compiled pipeline").
 //!
 //! Tiles are numbered across all IPUs: the number of a tile divided by the number of tiles per IPU
-//! is the index of its IPU. No real profile of several IPUs was available, so comments state each
+//! is the index of its IPU. No real profile of several IPUs was available. So comments state each
 //! assumption where it is used, and computed sums are compared with the sums in the file. Data that
-//! contradict the sums in the file are left out with a warning. The recorded totals of the tiles,
-//! on which the verdict rests, must be complete.
+//! contradict these sums are left out with a warning. Only the recorded totals of the tiles must be
+//! complete, since they decide whether the compilation fits.
 
 mod live;
 mod variable_sums;
@@ -31,7 +31,7 @@ use std::{ops::Range, path::Path};
 /// The memory of each IPU of a compiled model, as recorded in its `profile.pop`.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// The machine that the model was compiled for. Its numbers of tiles and IPUs are the numbers
+    /// The machine that the model was compiled for. Its numbers of tiles and IPUs only count those
     /// that the file lists.
     pub target: Target,
     /// The IPUs and replicas that the profile lists, which may be fewer than the model was compiled
@@ -151,9 +151,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // Compares two numbers of tiles or IPUs. A profile may count those of one replica or of all
-        // replicas, so `other` may be `one` times 1 or times the number of replicas. Returns this
-        // factor; `None` if it is neither.
+        // Returns `other` divided by `one`, two numbers of tiles or of IPUs. A profile may count
+        // one replica or all replicas, so the result may be 1 or the number of replicas; it is
+        // `None` if it is neither.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

@@ -14,14 +14,15 @@ use std::collections::BTreeMap;
 /// The purpose of a variable in a pipeline, as the name of the variable shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PipelineName {
-    /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. Its
-    /// name contains `Stashed___` in PopART, or `buffer/` of a FIFO in TensorFlow.
+    /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. In
+    /// PopART, its name contains `Stashed___`; in TensorFlow, it contains `fifo` and has the part
+    /// `buffer`.
     Stashed,
-    /// The variable holds a tensor that was taken out of a stash. Its name contains `Restored___`
-    /// in PopART, or `out/`, `pop` or `push` of a FIFO in TensorFlow.
+    /// The variable holds a tensor that was taken out of a stash. In PopART, its name contains
+    /// `Restored___`; in TensorFlow, it contains `fifo` and has the part `out`, `pop` or `push`.
     Restored,
-    /// The variable sums up gradients. Its name contains `Accum___` in PopART, or `Accumulator` in
-    /// TensorFlow.
+    /// The variable sums up gradients. In PopART, its name contains `Accum___`; in TensorFlow, it
+    /// has the part `Accumulator`.
     Accumulator,
     /// The variable was received from another IPU. Its name contains `ipucopy`, `ipu_copy` or
     /// `inter-ipu-copy`.
@@ -29,8 +30,8 @@ pub enum PipelineName {
 }
 
 impl PipelineName {
-    /// Every purpose of a variable in a pipeline. The purpose `name` is at the index `name as
-    /// usize`.
+    /// Every purpose of a variable in a pipeline. The index of a purpose in this list is its
+    /// discriminant (`purpose as usize`).
     pub const ALL: [Self; 4] = [
         Self::Stashed,
         Self::Restored,
@@ -67,8 +68,8 @@ impl PipelineName {
     }
 }
 
-/// Bytes of variables, one sum for each purpose that a variable may have in a pipeline (see
-/// [`PipelineName`]). The sum for the purpose `name` is at the index `name as usize`.
+/// Bytes of variables, one sum for each purpose that a variable may have in a pipeline. The index
+/// of a sum is the discriminant of the purpose ([`PipelineName`]).
 pub type BytesByName = [u64; PipelineName::ALL.len()];
 
 /// The number of lowered variables of a compilation, their bytes by IPU and by tile, and the
@@ -87,9 +88,9 @@ pub struct VariableSums {
     /// that tile.
     pub tiles: Vec<LiveOnTile>,
     /// One entry per tile: the bytes of its variables at the peak of the tile, for a comparison
-    /// with the total that the compiler recorded. Only on the fullest tile of each IPU, all
-    /// variables are summed up. On other tiles, the recorded bytes of not-always-live variables are
-    /// used.
+    /// with the total that the compiler recorded. On the fullest tile of each IPU, all variables
+    /// are added up. On other tiles, only always-live variables are added up, and all other bytes
+    /// are taken from the recorded memory.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables, which show the purposes of variables in a
     /// pipeline.
@@ -257,9 +258,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns one entry per tile: the bytes of its always-live variables, from `always`, plus the peak
-/// of its not-always-live variables. `chosen` has the fullest tile of each IPU, and `peaks` the
-/// computed peaks of these tiles. For all other tiles, the recorded peak from `tiles` is used.
+/// Returns one entry per tile: the bytes of its always-live variables (`always`), plus all other
+/// bytes that `tiles` records. On the fullest tile of each IPU (`chosen`), the peak of
+/// not-always-live variables is not the recorded but the computed one (`peaks`).
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

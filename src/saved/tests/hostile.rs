@@ -287,7 +287,7 @@ fn parts_that_do_not_fit_the_others_are_named() {
 }
 
 /// Replaces each byte of a saved model, and thus the length of each list, by the largest 32-bit and
-/// 64-bit numbers. The reader must never allocate memory for so long a list.
+/// 64-bit numbers. The reader must never allocate memory for a list of this length.
 #[test]
 fn lengths_are_not_believed() {
     let content = postcard::to_stdvec(&full()).unwrap();

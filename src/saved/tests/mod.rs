@@ -33,9 +33,9 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 further groups of variables. None is merged with another: groups on one tile are
-    // merged if they have the same equivalence class and use set, and their bytes together fit in
-    // 32 bits, but any two of these groups have more than 2^32 bytes together.
+    // 600,000 more groups of variables, none of which is merged with another. Groups with the same
+    // tile, equivalence class and use set are merged if their bytes together fit in 32 bits, but
+    // any two of these groups have more.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
@@ -119,9 +119,8 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
-    // Reads `count` groups of variables on one tile from `blob`. A group is two numbers: by how
-    // much the index of its use (an entry of `uses`) exceeds that of the group before, and its
-    // bytes.
+    // Decodes `count` groups of variables on one tile from `blob`. A group has two numbers: the
+    // index of its entry in `uses` minus this index of the group before, and its bytes.
     let of = |count: u32, blob: &[u8]| {
         let bytes = postcard::to_stdvec(&(&uses[..], &[(count, blob)][..])).unwrap();
         postcard::from_bytes::<VariableGroups>(&bytes).ok()
