@@ -35,9 +35,14 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for: by the names of the layers or, if none is equal to
-/// `text`, by the paths of their modules (`paths`; empty or missing if unknown). A whole path
-/// ([`WHOLE`]) takes precedence over a part of a path ([`PART`]).
+/// Finds the layer that `text` stands for. The first rule that fits any layer decides:
+///
+/// - The name of the layer is `text`.
+/// - The whole path of the layer's module is `text`, or `text` without the name of the model at its
+///   start ([`WHOLE`]).
+/// - `text` is a part of this path, such as its end ([`PART`]).
+///
+/// `paths` has the module path of each layer; a path is empty or missing if unknown.
 pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -45,8 +50,8 @@ pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds which of `paths` (of layers or modules) `text` stands for. The first of `ways` in which
-/// any path matches the text decides.
+/// Finds the path of a layer or module in `paths` that `text` stands for. `ways` are ways to
+/// compare a text with a path. The first way in which any path matches `text` decides.
 pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
@@ -74,7 +79,7 @@ pub const WHOLE: [Way; 2] = [
 ];
 
 /// Ways in which a text stands for a part of a module path: the text is the end of the path, or the
-/// text leaves out some modules of the path, such as a list of blocks, which is never called.
+/// text leaves out some modules of the path, such as a list of blocks, which the model never calls.
 pub const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
