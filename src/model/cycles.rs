@@ -228,8 +228,8 @@ fn is_work(kind: &ProgramKind) -> bool {
 
 /// Returns how many of a program's `cycles` on a call path (the Calls that lead to the program)
 /// fall in the backward pass, which begins at the liveness step `start`. All steps of the program
-/// on the path get equal cycles. If no step is on the path, because the profile lists the body of a
-/// function only once for several calls, all steps of the program are taken.
+/// on the path get equal cycles. No step is on the path if the profile lists the body of a function
+/// only once for several calls; then all steps of the program count.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all

@@ -110,9 +110,9 @@ impl FlowUses {
         sites: &CallSites,
         sets: usize,
     ) -> Result<Self, FileError> {
-        // Map from a program to its variables' use sets (the operation groups that use a variable),
-        // each with the role of the variables, such as destination of an exchange. Without the map,
-        // these would be computed again for every step of a program.
+        // Map from a program to the use sets (the operation groups that use a variable) of its
+        // variables, each with the role of the variables, such as destination of an exchange.
+        // Without the map, the use sets would be computed again for every step of a program.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
             let roles = roles
@@ -257,7 +257,7 @@ fn used_steps(
     used
 }
 
-/// Joins steps that copy the arguments and results of a Call to the steps of the Call. These are
+/// Joins the steps that copy arguments and results of a Call to the steps of the Call. Copies are
 /// neighbouring steps that belong to the same operation as the Call program.
 fn join_copies(all: &mut [UsedStep]) {
     let mut end = 0;

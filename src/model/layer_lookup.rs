@@ -92,9 +92,9 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` lists at least two modules of `path`, in the order of `path` and with
-/// its last module. If `wanted` includes the first module of `path`, it may begin with one more
-/// name: that of the model itself.
+/// Returns whether `wanted` leaves out modules of `path`, as `encoder.1` leaves out `layer` of
+/// `encoder.layer.1`. It must list at least two modules of `path`, in their order and with the last
+/// one. If it lists the first one, the name of the model itself may stand before it.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

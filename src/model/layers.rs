@@ -290,8 +290,8 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, the first operation of the module that the
-    /// user calls `name`. Then records in `named` whether a layer or Out (the operations after the
+    /// Divides layers until one begins with `operation`, where the module begins that the user
+    /// named (`name`). Then records in `named` whether a layer or Out (the operations after the
     /// last layer) begins with the operation, or whether the operation is further inside a layer,
     /// Out or In (the operations before the first layer).
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {

@@ -14,7 +14,7 @@ pub struct LayersByIpu {
     /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,
     /// One entry per IPU: the layers that run on the IPU, as ascending indices into `names`. A
-    /// layer belongs to the IPU that has most of the vertices of the layer's operations.
+    /// layer belongs to the IPU with the most vertices of the layer's operations.
     pub ipus: Vec<Vec<usize>>,
 }
 

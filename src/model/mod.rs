@@ -274,8 +274,8 @@ impl Model {
                 TensorKind::Constant => false,
                 _ => match updates[set as usize] {
                     0 => copies[set as usize] == 2 && parameters >= self.min_tensor_bytes(),
-                    // Several updates use a learning rate, so a variable of several updates is not
-                    // a weight.
+                    // A variable that several updates use, such as a learning rate, is not a
+                    // weight.
                     updates => updates == 1,
                 },
             })
@@ -290,8 +290,9 @@ impl Model {
     }
 
     /// Returns one entry per tile: the bytes that the whole model needs as a single pipeline stage.
-    /// They are the bytes of all code, of the data variables at the tile's fullest step, and of
-    /// recorded memory that no variable explains. Neither layers nor options change the result.
+    /// They are the bytes of all code, of the data variables at the step with the most live bytes
+    /// on the tile, and of recorded memory that no variable explains. Neither layers nor options
+    /// change the result.
     fn totals_in_one_stage(&self) -> Vec<u64> {
         let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()

@@ -58,7 +58,7 @@ pub fn name_all(
 }
 
 /// Map from an operation in the body of an outlined function to the original operation that it
-/// replaced, both as ids of debug contexts. The original operation has the name that users know.
+/// replaced, both as ids of debug contexts. Users know the name of the original operation.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {

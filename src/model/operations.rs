@@ -75,7 +75,8 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// Returns whether an operation of this pass runs in the forward pass.
+    /// Returns whether operations of this pass run in the forward pass; those of
+    /// [`Both`](Self::Both) do.
     pub(crate) fn is_forward(self) -> bool {
         matches!(self, Self::Forward | Self::Both)
     }

@@ -1,9 +1,9 @@
 //! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes"). The
 //! backward pass starts at the first step of the first operation that debug contexts mark as
 //! backward. If none is marked, the order in which modules run gives the start. Unmarked operations
-//! are forward or backward by their steps, and so are those in functions that are called several
-//! times, since debug contexts do not distinguish the calls. If no name marks updates of weights,
-//! updates are recognised by the variables that operations use.
+//! are forward or backward by their steps. This also holds for operations in functions that are
+//! called several times, since debug contexts do not distinguish the calls. If no name marks
+//! updates of weights, the variables that operations use show the updates.
 
 mod module_order;
 
@@ -95,10 +95,9 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // Besides parameters, an update may use variables of the forward pass, or variables that
-        // are live after it, but fewer than `tolerated` bytes of each. So single numbers are
-        // permitted. But in an operation marked as backward, even a single number may be a
-        // gradient.
+        // Besides parameters, an update uses fewer than `tolerated` bytes that outlive it, and
+        // fewer than `tolerated` bytes from the forward pass. So single numbers are permitted. But
+        // in an operation marked as backward, even a single number may be a gradient.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -111,16 +110,12 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// S is the first step by which parameters with half of the bytes of all parameters were read. An
-/// operation counts as an update if
-///
-/// - it begins at S or later,
-/// - it uses nothing from before S but parameters, and
-/// - its only results are parameters.
-///
-/// Inference that writes a cache or running statistics does not match, because each layer writes
-/// its own before the next layer begins. A parameter does not count as updated if an operation that
-/// is no update changes it too.
+/// An operation is taken as an update if its only results are parameters, if it begins after the
+/// step S, and if it uses nothing but parameters that was made before S. The step S is the first
+/// one by which parameters with half of the bytes of all parameters were read. Inference that
+/// writes a cache or running statistics does not match, because each layer writes its own before
+/// the next layer begins. A parameter does not count as updated if an operation that is no update
+/// changes it too.
 ///
 /// If the update that ends last uses at most two parameters (a weight and a bias), they do not
 /// count as updated: the operation may be the head of a language model, whose weight is also the
@@ -190,20 +185,17 @@ struct Uses {
     /// after its last step. Parameters do not count.
     outliving: u64,
     /// Bytes, over all tiles, of the variables that the operation group uses and that are live
-    /// across the start of the backward pass. Parameters do not count. A group that uses many such
-    /// bytes computes gradients, so it is not an update.
+    /// across the start of the backward pass. Parameters do not count. A group with such variables
+    /// computes gradients, so it is not an update.
     from_forward: u64,
 }
 
 /// Returns one entry per operation group (operations with one debug context): how many bytes speak
-/// against the group being an update of weights. These are the bytes of variables that the group
-/// uses and that are live after it, or those that the forward pass made, whichever are more.
-/// Parameters do not count. The entry is `u64::MAX` for groups that cannot be updates: they
-///
-/// - begin before the backward pass,
-/// - run no vertices,
-/// - copy from or to the host, or
-/// - do not use both a parameter and a variable that may be a gradient.
+/// against the group being an update of weights. Besides parameters, an update uses no variable
+/// that is live after it, and none from the forward pass. The entry is the bytes of the former or
+/// of the latter, whichever are more. It is `u64::MAX` for groups that cannot be updates: they
+/// begin before the backward pass, run no vertices, copy from or to the host, or do not use both a
+/// parameter and a variable that may be a gradient.
 fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
     let (groups, sets) = (&model.operation_groups, &model.use_sets);
     let last_steps: Vec<Option<u32>> = groups
@@ -229,9 +221,9 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
         let is_accumulator = model.label_of(set).is_accumulator();
         let is_of_others = sets.groups(set).nth(1).is_some();
         for group in sets.groups(set) {
-            // `left` limits the work: over all variables, at most [`limits::ENTRIES`] users
+            // `left` limits the work: summed over all variables, at most [`limits::ENTRIES`] users
             // (operation groups) are visited. Only a profile that was made to take long to analyse
-            // has more. In such a profile, no operation is taken as an update.
+            // has more. For such a profile, no operation is taken as an update.
             if left == 0 {
                 return vec![u64::MAX; groups.len()];
             }

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Looks up the lowered variables of single tiles and the program of each liveness step, because
-/// the model keeps variables only in groups.
+/// Looks up the lowered variables of single tiles, which the model keeps only in groups, and the
+/// program of each liveness step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,

@@ -100,11 +100,10 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds partners for variables with which only one operation computes, in compute sets that
-    /// work on the whole model. Such a variable may be an optimizer's moment. Its partner, such as
-    /// a weight, is a variable on the same tile with equally many elements with which other
-    /// operations compute too. Returns the variables with exactly one partner, ascending, and the
-    /// use sets of the partners.
+    /// Finds partners for variables with which only one operation computes, if it works on the
+    /// whole model. Such a variable may be an optimizer's moment. Its partner, such as a weight, is
+    /// used by the same compute set, and other operations compute with it too. Returns the
+    /// variables with exactly one partner, ascending, and the use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();
         let of_group = |group: &UnnamedGroup| {

@@ -37,8 +37,8 @@ struct Node {
     partner: u32,
 }
 
-/// Index of the empty use set, which variables that no operation uses have. A use set is the set of
-/// operation groups that use a variable.
+/// Index of the use set of variables that no operation uses. A use set is the set of operation
+/// groups that use a variable.
 pub const NO_USERS: u32 = 0;
 
 const EMPTY: Node = Node {
@@ -91,8 +91,8 @@ impl UseSets {
 
     /// Returns the use set of the partners of the variables with the use set `set` (the operation
     /// groups that use a variable); `None` if they have no partners. For example, the partner of an
-    /// optimizer's moment is its weight. A variable and its partner are on the same tile, have
-    /// equally many elements, and are used by the same compute set, which works on the whole model.
+    /// optimizer's moment is its weight. A variable and its partner are used by the same compute
+    /// set, in an operation that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.nodes[set as usize].partner).filter(|&partner| partner != NO_USERS)
     }

@@ -94,7 +94,7 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // The sums before any group of variables is added: the number of groups per tile, and the
+        // The initial sums, which are all 0: the number of groups of variables per tile, and the
         // bytes per pair of equivalence class and use set (the operations that use a variable).
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {

@@ -186,7 +186,7 @@ pub struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of Calls) for which debug contexts record which original operations the
+    /// paths (lists of Calls) of which debug contexts record the original operations that the
     /// operations of the called function replaced.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
@@ -224,7 +224,7 @@ pub struct StepIndex {
     /// those that only liveness steps have.
     paths: CallPaths,
     /// Number of call paths (lists of Calls), with the empty one, that the walk over the program
-    /// tree found. All paths below this number come from the walk.
+    /// tree found. Call paths with smaller numbers come from the walk.
     walked: Path,
 }
 
