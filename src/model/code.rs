@@ -1,5 +1,5 @@
-//! Sums up the code and vertex state of operations on each tile, by which the memory that a
-//! pipeline stage needs for code is computed (docs/model.md, "Code").
+//! Sums up the code and vertex state of operations on each tile, from which the memory for the code
+//! of a pipeline stage is computed (docs/model.md, "Code").
 
 use super::{operations::UnnamedGroup, use_sets::UseSetIndex};
 use crate::{
@@ -44,10 +44,10 @@ impl GroupCode {
         !self.vertex_types.is_empty()
     }
 
-    /// Sums up the bytes of code and vertex state of the distinct programs in `group`. They are all
-    /// programs of one operation group (operations with one debug context), or those of one cluster
-    /// of it (programs that use the same variables). `uid`, the id of the debug context, only
-    /// appears in error messages.
+    /// Sums up the bytes of code and vertex state of the distinct programs in `group`: all programs
+    /// of one operation group (operations with one debug context), or those of one of its clusters
+    /// (programs that use the same variables). `uid`, the id of the debug context, only appears in
+    /// error messages.
     fn new<'p>(programs: &'p Programs, group: &[u32], uid: u64) -> Result<Self, FileError> {
         let compute_sets = || {
             group
@@ -128,8 +128,8 @@ impl OperationGroup {
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel before the total size is checked
-/// against the [`Budget`]. A larger number would let the size exceed the budget by more.
+/// Number of operation groups whose code is summed up in parallel before its size is checked
+/// against the [`Budget`]. The larger this number, the more the size may exceed the budget.
 const AT_ONCE: usize = 16;
 
 /// Sums up the code of operation groups or clusters (programs that use the same variables). Each

@@ -76,7 +76,8 @@ pub struct OperationCycles {
     pub other: u64,
 }
 
-/// Cycles of the compute sets and exchanges of an operation. Sums saturate at `u64::MAX`.
+/// Cycles that compute sets and exchanges take, for example those of one operation. Sums saturate
+/// at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCycles {
     /// All cycles of compute sets and exchanges, over the forward pass, the backward pass and the
@@ -103,7 +104,10 @@ impl WorkCycles {
 /// compiler's estimates. `cluster_of` has the cluster (programs that use the same variables) of
 /// each program within its operation group. `backward` has the liveness steps of each program and
 /// the first step of the backward pass; it is `None` for inference. Returns `Ok(None)` if the
-/// profile has no cycles, and a warning if the cycles exceed [`limits::CYCLES`].
+/// profile has no cycles.
+///
+/// # Errors
+/// If the cycles exceed [`limits::CYCLES`]; the error is a warning.
 pub fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
@@ -224,8 +228,8 @@ fn is_work(kind: &ProgramKind) -> bool {
 
 /// Returns how many of a program's `cycles` on a call path (the Calls that lead to the program)
 /// fall in the backward pass, which begins at the liveness step `start`. All steps of the program
-/// on the path get equal cycles. If no step is on the path, because the profile lists the body of a
-/// function only once for several calls, all steps of the program are taken.
+/// on the path get equal cycles. No step is on the path if the profile lists the body of a function
+/// only once for several calls; then all steps of the program count.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all
@@ -333,17 +337,18 @@ impl Model {
             let (operation, place) = (&self.operations[number], placement.operations[number]);
             let is_after = operation.window.is_some_and(|(start, _)| start > end);
             let pass = match operation.pass {
-                // A backward operation that runs after the backward passes of all layers and
-                // belongs to no single layer, such as a norm of all gradients, prepares the update
-                // of weights.
+                // A backward operation that belongs to no single layer and runs after the backward
+                // passes of all layers, such as a norm of all gradients, prepares the update of
+                // weights.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
             let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
             let places = |set| placement.sets.places(set);
             let mut left = all;
-            // If an operation is at several places (layers), some of its programs may use variables
-            // of only one of these places. Such programs form a cluster.
+            // If an operation is at several places (In, layers, Out), each cluster (its programs
+            // that use the same variables) may be at only some of them, which then get the
+            // cluster's cycles.
             if places(place.places).len() > 1 {
                 let of_cluster = &placement.of_cluster[operation.group as usize];
                 let own = (number as u32, 0)..=(number as u32, u32::MAX);
@@ -379,15 +384,15 @@ impl Model {
     }
 }
 
-/// Entries 0 to 3 are cumulative cycles of the passes in the order of [`PassCycles`]: entry 0 has
-/// the forward pass, entry 1 the forward and the backward pass, and so on. If entries are divided
-/// and rounded up, their differences (the cycles of each pass) still add up to the rounded total.
-/// Entry 4 has the cycles of exchanges.
+/// Cycles of passes and exchanges. Entries 0 to 3 are cumulative, in the order of [`PassCycles`]:
+/// entry 0 has the forward pass, entry 1 the forward and the backward pass, and so on. So even
+/// after entries are divided and rounded up, their differences (the cycles of each pass) add up to
+/// the rounded total. Entry 4 has the cycles of exchanges.
 type PassSums = [u64; 5];
 
 /// Divides the cycles of an operation among the passes. If the operation runs in both the forward
-/// and the backward pass, its cycles in the backward pass are recomputation if the profile was
-/// recorded with recomputation.
+/// and the backward pass, `is_recomputed` decides whether its cycles after the start of the
+/// backward pass count as recomputation.
 fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     let all = counted.all;
     let earlier = all.saturating_sub(counted.later);
@@ -420,14 +425,15 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // If the cycles of a program do not divide evenly among several places (In, layers,
-            // Out), each of the first places gets one cycle more.
+            // If the cycles do not divide evenly among several places (In, layers, Out), each of
+            // the first places gets one cycle more.
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
                 // If Out (the operations after the last layer) runs on the first IPU, it shares
                 // position 0 with In (the operations before the first layer). Only `by_pass` has In
-                // and Out as separate places, so it tells which share of the cycles belongs to Out.
+                // and Out as separate places, so it decides which share of the cycles belongs to
+                // Out.
                 let places = placement.by_pass.sets.places(set);
                 if places.contains(&(placement.positions.len() as u32)) {
                     let count = 1 + u64::from(places.contains(&0));

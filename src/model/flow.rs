@@ -68,8 +68,8 @@ pub struct FlowEdge {
 /// the nodes that use the variables, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Stands for the host in [`FlowEdge::from`], which otherwise is the node that writes the variables
-/// of an edge of the data flow.
+/// Stands for the host, as the writer of variables, in [`FlowEdge::from`], which otherwise is a
+/// node of the data flow.
 pub const NO_NODE: u32 = u32::MAX;
 
 fn too_much() -> FileError {
@@ -98,10 +98,10 @@ pub struct FlowUses {
 }
 
 impl FlowUses {
-    /// Finds the nodes of the data flow. A node is a series of steps of one operation, or all steps
-    /// of a call of a function that is called from several places (`sites` has these calls; of
-    /// nested ones, the outermost counts). Also finds, for each use set (the operation groups that
-    /// use a variable), the steps that use its variables.
+    /// Finds the nodes of the data flow, and for each use set (the operation groups that use a
+    /// variable) the steps that use its variables. A node is a series of steps of one operation, or
+    /// all steps of a call of a function that is called from several places. `sites` has these
+    /// calls; of nested ones, the outermost is the node.
     pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -110,9 +110,9 @@ impl FlowUses {
         sites: &CallSites,
         sets: usize,
     ) -> Result<Self, FileError> {
-        // Map from a program to its variables' use sets (the operation groups that use a variable),
-        // each with the role of the variables, such as destination of an exchange. Without the map,
-        // these would be computed again for every step of a program.
+        // Map from a program to the use sets (the operation groups that use a variable) of its
+        // variables, each with the role of the variables, such as destination of an exchange.
+        // Without the map, the use sets would be computed again for every step of a program.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
             let roles = roles
@@ -194,8 +194,8 @@ impl FlowUses {
 ///
 /// The first user writes the variables, unless it copies from or to the host. A later user also
 /// writes them if they are the destination of its exchange. There is one edge for each writer, to
-/// all users after the writer. The number with each edge is how many entries of `users` were read
-/// to find it, by which the caller bounds the work.
+/// all users after it. The number beside each edge says how many entries of `users` were read to
+/// find it; with these numbers, the caller bounds the work.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()
@@ -257,8 +257,8 @@ fn used_steps(
     used
 }
 
-/// Adds to each Call the neighbouring steps that belong to the operation of the Call program,
-/// because they copy the arguments and results of the Call.
+/// Joins the steps that copy arguments and results of a Call to the steps of the Call. Copies are
+/// neighbouring steps that belong to the same operation as the Call program.
 fn join_copies(all: &mut [UsedStep]) {
     let mut end = 0;
     while end < all.len() {

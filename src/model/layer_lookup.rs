@@ -35,9 +35,14 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for: by the names of the layers or, if none is equal to
-/// `text`, by the paths of their modules (`paths`; empty or missing if unknown). A whole path
-/// ([`WHOLE`]) takes precedence over a part of a path ([`PART`]).
+/// Finds the layer that `text` stands for. The first rule that fits any layer decides:
+///
+/// - The name of the layer is `text`.
+/// - The whole path of the layer's module is `text`, or `text` without the name of the model at its
+///   start ([`WHOLE`]).
+/// - `text` is a part of this path, such as its end ([`PART`]).
+///
+/// `paths` has the module path of each layer; a path is empty or missing if unknown.
 pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -45,8 +50,8 @@ pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds which of `paths` (of layers or modules) `text` stands for. The first of `ways` in which
-/// any path matches the text decides.
+/// Finds the path of a layer or module in `paths` that `text` stands for. `ways` are ways to
+/// compare a text with a path. The first way in which any path matches `text` decides.
 pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
@@ -74,7 +79,7 @@ pub const WHOLE: [Way; 2] = [
 ];
 
 /// Ways in which a text stands for a part of a module path: the text is the end of the path, or the
-/// text leaves out some modules of the path, such as a list of blocks, which is never called.
+/// text leaves out some modules of the path, such as a list of blocks, which the model never calls.
 pub const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
@@ -87,9 +92,9 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` lists at least two modules of `path`, in the order of `path` and with
-/// its last module. If `wanted` includes the first module of `path`, it may begin with one more
-/// name: that of the model itself.
+/// Returns whether `wanted` leaves out modules of `path`, as `encoder.1` leaves out `layer` of
+/// `encoder.layer.1`. It must list at least two modules of `path`, in their order and with the last
+/// one. If it lists the first one, the name of the model itself may stand before it.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

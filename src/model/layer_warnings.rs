@@ -1,6 +1,5 @@
-//! Warnings about layers that do not fit a model. Either a regex found the layers, but the modules
-//! of the model describe it better. Or names of layers were lost when the compiler put code into
-//! functions.
+//! Warns about layers that do not fit a model: a regex found them, but the modules of the model
+//! describe it better, or names of layers were lost when the compiler put code into functions.
 
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules, counts};
 use crate::{message::Warning, wording::grouped};
@@ -9,8 +8,8 @@ use std::cmp::Reverse;
 
 impl Model {
     /// Returns warnings about layers that do not fit the model, such as layers whose names were
-    /// lost when the compiler outlined code. With the classic `rules`, layers are not compared with
-    /// modules.
+    /// lost when the compiler outlined code. With the `rules` of the classic memory model, layers
+    /// are not compared with modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         [
             better_modules(self, layering).filter(|_| rules == Rules::Full),
@@ -23,8 +22,7 @@ impl Model {
     }
 }
 
-/// Returns a warning if the modules of the model describe it better than the layers that the user's
-/// regex finds; `None` if the user gave no regex.
+/// Returns a warning if a regex found the layers, but the modules of the model describe it better.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = layering.tree(model);
@@ -48,9 +46,9 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Returns the part of a warning that says how many modules the user's layers leave to In (before
-/// the first layer) and to Out (after the last layer). An end with fewer than two modules is not
-/// mentioned. `layers` has the layer of each operation: from 1, or 0 for none.
+/// Returns the part of a warning that says how many modules lie outside the user's layers, in In
+/// (before the first layer) and in Out (after the last layer). An end with fewer than two modules
+/// is not mentioned. `layers` has the layer of each operation: from 1, or 0 for none.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     ["In", "Out"]
         .into_iter()
@@ -78,9 +76,9 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
     )))
 }
 
-/// Returns a warning if names of layers were lost, because a function that is called from several
-/// places keeps the names of only one of these places. Names count as lost if a layer occurs only
-/// inside a function that has more calls than there are layers.
+/// Returns a warning if names of layers were lost: a function that is called from several places
+/// keeps the names of only one of these places. Names count as lost if a layer occurs only inside a
+/// function that is called from more places than there are layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
@@ -115,8 +113,8 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
 }
 
 /// Returns the advice in a warning: how to compile without outlining, or with the outliner regex
-/// `regex`, so that code of different layers is not outlined together. The names of options come
-/// from the sources of the frameworks.
+/// `regex`, so that code of different layers is not outlined together. Names of options are those
+/// in the sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let off = match framework {
         Framework::Popart => "enableOutlining to False in popart.SessionOptions",

@@ -28,10 +28,10 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names given by the user that are neither names nor paths of layers. Each comes with the
-    /// operation at which the named module begins, as an index into all operations of the model: in
-    /// a [`Named::Layer`] if a layer or Out begins with this operation, and otherwise in a
-    /// [`Named::Inside`].
+    /// Names given by the user that stand for a module or operation, but are neither names nor
+    /// paths of layers. Each comes with the index of the module's first operation: in a
+    /// [`Named::Layer`] if a layer or Out (the operations after the last layer) begins with this
+    /// operation, and otherwise in a [`Named::Inside`].
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -56,8 +56,9 @@ impl Layering {
     }
 
     /// Finds the layers from names of operations only, for a program whose data flow and bytes are
-    /// unknown. Layers and modules cannot be compared without data flow and bytes, so
-    /// [`LayerSource::Best`] takes the layers of the default regex if it finds any.
+    /// unknown. Without these, layers of a regex cannot be compared with modules. So
+    /// [`LayerSource::Best`] takes the layers of the default regex if it finds any, and modules
+    /// otherwise.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         Self::find(operations, options, None)
     }
@@ -96,8 +97,8 @@ impl Layering {
         Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options)
     }
 
-    /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
-    /// the same capture groups are one layer. The field `options.source` has no effect.
+    /// Finds the layers that `regex` matches in names and inputs of operations. Matches with the
+    /// same capture groups belong to one layer. The field `options.source` has no effect.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let (layers, notes, keys) = assign(operations, regex, options);
         let mut names = vec![String::new()];
@@ -143,8 +144,8 @@ impl Layering {
     }
 
     /// Builds a layering from given layers. `names` has the names of the layers, after an empty
-    /// entry 0. `layers` has one entry per operation: an index into `names`, or 0 for no layer.
-    /// Names of variables do not contain these layers.
+    /// entry 0. `layers` has one entry per operation: an index into `names`, or 0 for no layer. The
+    /// names of variables are never searched for these layers.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -182,8 +183,8 @@ impl Layering {
     }
 
     /// Returns a regex for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX`, which
-    /// keeps PopART from outlining code of different layers together. If modules give no such
-    /// regex, the layer regex is returned.
+    /// keeps PopART from outlining code of different layers together. The regex comes from the
+    /// modules or, if they give none, is the layer regex.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         self.modules()
             .and_then(|modules| modules.outliner_regex(operations))
@@ -195,8 +196,8 @@ impl Layering {
     }
 
     /// Moves operations at both ends of the model that use a weight named in `tied` from their
-    /// layers to In or Out, so that the weight does not force these layers onto one IPU. Returns
-    /// `None` if no operation moves.
+    /// layers to In (before the first layer) or Out (after the last layer), so that the weight does
+    /// not force these layers onto one IPU. Returns `None` if no operation moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
@@ -244,8 +245,9 @@ impl Layering {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Iterates over the places that `name` (given by the user) stands for, as indices: 0 for In,
-    /// the index of a layer in [`names`](Self::names), or the number of names for Out.
+    /// Iterates over the places that `name` (given by the user) stands for, as indices: 0 for In
+    /// (what runs before the layers), the index of a layer in [`names`](Self::names), or the number
+    /// of names for Out (what runs after the layers).
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
         let known = self
@@ -277,9 +279,10 @@ impl Layering {
             .map(move |(text, named)| (&**text, named.clone().map(&place)))
     }
 
-    /// Returns the place of an operation, as [`named_places`](Self::named_places) does. An
-    /// operation without a layer is in In if it comes before the first operation with a layer, and
-    /// otherwise in Out. `layers` has the layer in the name of each operation.
+    /// Returns the place of an operation: the index of the layer that its name contains. An
+    /// operation whose name contains no layer is in In (place 0) if it comes before the first
+    /// operation with a layer, and otherwise in Out (place `names.len()`). `layers` has the layer
+    /// in the name of each operation.
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {
@@ -287,10 +290,10 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, the first operation of what the user's
-    /// text `name` stands for. Then records in `named` whether a layer or Out (the operations after
-    /// the last layer) begins with the operation, or whether the operation is further inside a
-    /// layer, Out or In (the operations before the first layer).
+    /// Divides layers until one begins with `operation`, where the module begins that the user
+    /// named (`name`). Then records in `named` whether a layer or Out (the operations after the
+    /// last layer) begins with the operation, or whether the operation is further inside a layer,
+    /// Out or In (the operations before the first layer).
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -311,10 +314,10 @@ impl Layering {
     }
 
     /// Returns whether a layer or Out (the operations after the last layer) begins with
-    /// `operation`. Two operations count as the beginning of a layer: its first one, and the first
-    /// one of the first module that is called in the layer. For Out, only the latter counts. The
-    /// result is false for operations in In (those before the first layer), and `None` for
-    /// operations in Out that run before any module is called there.
+    /// `operation`. A layer begins with its first operation, and also with the first operation of
+    /// the first module that it calls. Out begins only with the latter. The result is false for
+    /// operations in In (those before the first layer), and `None` for those that run in Out before
+    /// any module is called there.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -343,9 +346,10 @@ impl Layering {
         calls
     }
 
-    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
-    /// The names of operations in PopTorch may lack lists, so not all paths from them are certain.
-    /// Other frameworks name all modules, so the result is always true for them.
+    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`,
+    /// which was derived from names of operations. Such paths are uncertain in PopTorch, whose
+    /// names of operations may leave out lists. Other frameworks name all modules, so the result is
+    /// always true for them.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
         model.recording.framework != Framework::Poptorch || self.tree(model).has_module(path)
     }
@@ -364,9 +368,9 @@ impl Layering {
         }
     }
 
-    /// Returns the layer of an operation by its name, by its inputs or, for a Call, by the
-    /// operation after it; `None` if there is none. The result is also `None` if only the regex for
-    /// inputs of the first layer matches, since such an operation runs before the layers.
+    /// Returns the layer that an operation has by its name, by its inputs or, for a Call, by the
+    /// operation after it; `None` if there is none. An operation that only matches the regex for
+    /// inputs of the first layer runs before the layers, so the result is `None` for it too.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let layer = self.layers[operation];
         (layer != NO_LAYER && self.notes[operation] != Note::InputsRegexLayer0).then_some(layer)
@@ -470,7 +474,6 @@ impl LayerOptions {
     }
 }
 
-/// Compiles a regex from the source code of this program, which is always valid.
 pub fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

@@ -14,7 +14,7 @@ pub struct LayersByIpu {
     /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,
     /// One entry per IPU: the layers that run on the IPU, as ascending indices into `names`. A
-    /// layer belongs to the IPU that has most of the vertices of the layer's operations.
+    /// layer belongs to the IPU with the most vertices of the layer's operations.
     pub ipus: Vec<Vec<usize>>,
 }
 
@@ -33,8 +33,8 @@ impl LayersByIpu {
         let found = operations::find(programs, debug_info)?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);
-        // One entry per layer, which has one number per IPU: how many vertices of the layer's
-        // operations are on the IPU.
+        // One list per layer, with one entry per IPU: the number of vertices that the layer's
+        // operations have on the IPU.
         let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
         for (index, operation) in found.operations.iter().enumerate() {
             let Some(layer) = layering.own_layer(index) else {
@@ -52,9 +52,9 @@ impl LayersByIpu {
         }
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            // If several IPUs have equally many vertices of a layer, the first of these IPUs is
-            // taken. As `max_by_key` returns the last of several maxima, the IPUs are searched from
-            // last to first.
+            // If several IPUs have equally many vertices of a layer, the layer belongs to the first
+            // of these IPUs. As `max_by_key` returns the last of several maxima, the IPUs are
+            // searched from last to first.
             let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
             if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);

@@ -12,8 +12,8 @@ pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
 
 /// Sums up values (such as bytes) that items (such as operations) pass on to later items. Each
 /// entry of `passed` has the item that makes a value, the last item that uses it, and the value.
-/// Returns `count + 1` sums: entry `n` has the values that items before `n` make and that item `n`
-/// or a later one uses.
+/// Returns `count + 1` sums: entry `n` sums up the values that items before `n` make and that item
+/// `n` or a later one uses.
 pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>) -> Vec<i64> {
     let mut changes = vec![0; count + 1];
     for (from, to, value) in passed {

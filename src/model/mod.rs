@@ -1,10 +1,9 @@
-//! The model of a compiled program: its operations in the order of the program, with the memory and
-//! the layer of each operation.
+//! The model of a compiled program: its operations, with the variables and the code that each
+//! operation uses. A [`Layering`] assigns the operations to layers (docs/model.md, "Layers"). The
+//! model does not depend on the layers, so one model serves any number of layerings.
 //!
 //! [`Model::build`] joins a profile and its debug contexts as docs/model.md describes in "Contexts
-//! and names", "The walk", "Operations", "Code", "Passes" and "The flow of data". The model does
-//! not depend on the choice of layers, so one model serves any number of [`Layering`]s
-//! (docs/model.md, "Layers").
+//! and names", "The walk", "Operations", "Code", "Passes" and "The flow of data".
 
 mod build;
 mod code;
@@ -87,8 +86,8 @@ pub struct Model {
     /// one tile with the same equivalence class and the same use set (the operation groups that use
     /// a variable) are stored as one group. This field has most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state, as far as operations use them. An
-    /// operation uses such a variable if one of its programs (`CodeCopy`) copies code to it.
+    /// The lowered variables that hold code or vertex state and that an operation uses, because one
+    /// of its programs (`CodeCopy`) copies code to them.
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.
@@ -171,16 +170,16 @@ impl Model {
             .any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// Returns the framework's label (name, tensor and kind) of the variables with the use set
-    /// `set` (the operation groups that use a variable), an index into [`Model::use_sets`].
+    /// Returns the framework's label (name, tensor and kind) of the variables whose use set (the
+    /// operation groups that use a variable) has the index `set` in [`Model::use_sets`].
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// Returns whether variables with the equivalence class `class` and the use set `set` (the
-    /// operation groups that use a variable) are parameters, such as weights: live on the first and
-    /// the last step, or marked by their debug context as variables of the framework
-    /// (docs/model.md, "Variables").
+    /// Returns whether variables are parameters, such as weights (docs/model.md, "Variables").
+    /// `class` is their equivalence class, and `set` their use set (the operation groups that use a
+    /// variable). Parameters are live on the first and the last step, or their debug context marks
+    /// them as variables of the framework.
     pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
         self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
     }
@@ -201,23 +200,24 @@ impl Model {
         self.groups_with(|_, operation| operation.window.is_some_and(|(first, _)| first >= start))
     }
 
-    /// Returns one entry per use set (variables that the same operations use): how many operation
-    /// groups update weights with the set's variables, where 2 means two or more.
+    /// Returns one entry per use set (variables that the same operations use): the number of
+    /// operation groups that update weights with the set's variables. 2 means two or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|_, operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
     /// Returns one entry per use set (variables that the same operations use): the number of
-    /// operation groups that use these variables and for which `counts` is true, where 2 means two
-    /// or more.
+    /// operation groups that use these variables and for which `counts` is true. 2 means two or
+    /// more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         self.use_sets
             .fold(0, |sum: u8, group| (sum + u8::from(counts(group))).min(2))
     }
 
     /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
-    /// is true for all operation groups that use the set's variables, or no group uses them.
+    /// is true for all operation groups that use the set's variables. The entry is true if no group
+    /// uses them.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets
             .fold(true, |are_wanted, group| are_wanted && is_wanted(group))
@@ -260,8 +260,8 @@ impl Model {
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
-        // The host both writes and reads weights. It never reads inputs back, and it never copies
-        // constants.
+        // Variables that the host both writes and reads may be weights: the host never reads inputs
+        // back, and it never copies constants.
         let copies = self.users_by_set(|group| self.operation_groups[group].only_streams());
         // The forward pass reads weights, but neither accumulators nor optimizer state.
         let reads = self.sets_of_forward();
@@ -274,8 +274,8 @@ impl Model {
                 TensorKind::Constant => false,
                 _ => match updates[set as usize] {
                     0 => copies[set as usize] == 2 && parameters >= self.min_tensor_bytes(),
-                    // Several updates use a learning rate, so a variable of several updates is not
-                    // a weight.
+                    // A variable that several updates use, such as a learning rate, is not a
+                    // weight.
                     updates => updates == 1,
                 },
             })
@@ -290,8 +290,9 @@ impl Model {
     }
 
     /// Returns one entry per tile: the bytes that the whole model needs as a single pipeline stage.
-    /// They are the bytes of all code, of the data variables at the tile's fullest step, and of
-    /// recorded memory that no variable explains. Neither layers nor options change the result.
+    /// They are the bytes of all code, of the data variables at the step with the most live bytes
+    /// on the tile, and of recorded memory that no variable explains. Neither layers nor options
+    /// change the result.
     fn totals_in_one_stage(&self) -> Vec<u64> {
         let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()

@@ -14,10 +14,10 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Returns all operations with their names. An operation in the body of an outlined function has
-/// the name of the operation that it replaced, if the debug context of a Call records which one
-/// that is. Also returns the call paths (sequences of Calls that lead to an operation) with such
-/// records.
+/// Returns all operations with their names. An operation in an outlined function (code that the
+/// compiler shares between places) has the name of the operation that it replaced, if the debug
+/// context of a Call records that operation. Also returns the call paths (lists of Calls that lead
+/// to an operation) with such records.
 pub fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
@@ -58,19 +58,19 @@ pub fn name_all(
 }
 
 /// Map from an operation in the body of an outlined function to the original operation that it
-/// replaced, both as ids of debug contexts. The original operation has the name that users know.
+/// replaced, both as ids of debug contexts. Users know the name of the original operation.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    /// Map from a debug context to the operations that were replaced when the compiler outlined
-    /// code, as far as the context records them.
+    /// One entry per debug context that was looked up: the pairs of operations that the context
+    /// records, each an operation in an outlined function and the original that it replaced.
     pairs: FxHashMap<Position, Pairs>,
     /// One entry per call path (the Calls that lead to an operation): the debug contexts that
-    /// record which original operations the compiler replaced by operations of the called
-    /// functions. There is at most one context per Call, that of the outermost Call first.
+    /// record which original operations were replaced by operations of the called functions. There
+    /// is at most one context per Call, in the order of the path, the outermost Call first.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -92,10 +92,15 @@ impl<'a> Namer<'a> {
     }
 
     /// Finds the debug context that records which original operations the compiler replaced by the
-    /// operations in the body of `call`. It is the first context with such records on the way from
-    /// the Call's own context to the root. But if contexts of the Calls around `call` (`enclosing`)
-    /// record that `call` itself replaced an original Call, the context of the original Call is
-    /// taken.
+    /// operations in the body of `call`. `enclosing` has the contexts with such records of the
+    /// Calls around `call`.
+    ///
+    /// - If one of them records that `call` itself replaced an original Call, the result is the
+    ///   context of the original Call.
+    /// - Otherwise, the result is the first context with such records on the way from the context
+    ///   of `call` to the root.
+    ///
+    /// Returns `None` if this context has no such records.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -115,8 +120,8 @@ impl<'a> Namer<'a> {
         context.filter(|&context| self.has_pairs(context))
     }
 
-    /// Returns whether a debug context records which operations were replaced by operations in the
-    /// body of an outlined function.
+    /// Returns whether a debug context records which original operations were replaced by
+    /// operations in the body of an outlined function.
     fn has_pairs(&mut self, context: Position) -> bool {
         let pairs = || {
             self.debug_info
@@ -173,7 +178,8 @@ impl<'a> Namer<'a> {
                     text(ContextField::Gradients).is_some_and(|made| !is_of_clipping(kind, made));
                 (makes_gradients && !is_update, is_update)
             }
-            // TensorFlow's operations in the backward pass have one of these parts in their names.
+            // In TensorFlow, the name of an operation in the backward pass has the part `gradients`
+            // or `gradient_tape`.
             Some(_) => {
                 let is_gradient = |part| matches!(part, "gradients" | "gradient_tape");
                 let is_backward = name.split('/').any(is_gradient);
@@ -183,10 +189,10 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of an operation from its debug contexts; `None` if they have no name. If
-    /// debug contexts of the Calls around the operation record which operation it replaced when the
-    /// compiler outlined code, it has the name of that operation. The record of the innermost Call
-    /// counts.
+    /// Returns the name of an operation from its debug contexts; `None` if they have no name. An
+    /// operation in an outlined function has the name of the original operation that it replaced,
+    /// if debug contexts of the Calls around it record the original. The innermost Call with such a
+    /// record decides.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context);
         let named_by = *self.paired_contexts[operation.path]
@@ -295,9 +301,9 @@ pub fn op_type(opid: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
-/// Returns the name of an operation that is a Call or a tensor, or that has no name: its type
-/// (`Call`, `Tensor` or `Anonymous`), the number `instance` in parentheses, and the id of the
-/// tensor after a slash, as far as they are known.
+/// Returns the name of an operation that is a Call or a tensor, or that has no name, such as
+/// `Call(3)` or `Tensor(1)/w`. It consists of the type, `instance` in parentheses, and a slash with
+/// the id `tensor`. Unknown parts are left out.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

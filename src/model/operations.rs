@@ -33,9 +33,8 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights, as its name or debug context tells. If no name or
-    /// context in the model marks an update, the variables that an operation uses tell whether it
-    /// is one.
+    /// Whether the operation updates weights, judging by its name or debug context. If these mark
+    /// no update in the whole model, the variables that the operation uses decide.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
     pub pass: Pass,
@@ -76,7 +75,8 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// Returns whether an operation of this pass runs in the forward pass.
+    /// Returns whether operations of this pass run in the forward pass; those of
+    /// [`Both`](Self::Both) do.
     pub(crate) fn is_forward(self) -> bool {
         matches!(self, Self::Forward | Self::Both)
     }
@@ -154,8 +154,9 @@ pub struct UnnamedOperation {
     pub programs: Vec<u32>,
 }
 
-/// All operations with the same debug context, before they get names. The programs of the first of
-/// them, in the walk over the program tree, stand for the programs of all.
+/// All operations with the same debug context, before they get names. `first` is the operation that
+/// the walk over the program tree reaches first. Its `programs` stand for the programs of all
+/// operations of the group.
 pub struct UnnamedGroup {
     pub uid: u64,
     pub first: u32,
@@ -173,8 +174,8 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
     let walk = walk(programs)?;
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
-    // Many programs may have the same debug id, so the operation context of each debug id is found
-    // only once.
+    // Many programs may have the same debug id, so the operation context (the debug context of a
+    // program's operation) is found only once for each id.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let operation_of = |&(path, program): &(Path, u32)| {

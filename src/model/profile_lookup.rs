@@ -1,5 +1,4 @@
-//! Looks up single variables and programs of a profile after the model is built, because the model
-//! keeps variables only in groups.
+//! Looks up single variables and programs of a profile after the model is built.
 
 use super::operations::{UnnamedOperations, name_of};
 use crate::{
@@ -10,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Looks up the lowered variables of single tiles and the program of each liveness step, because
-/// the model keeps variables only in groups.
+/// Looks up the lowered variables of single tiles, which the model keeps only in groups, and the
+/// program of each liveness step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
@@ -66,7 +65,8 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// Variables with their names, by their [`position`](TileVariable::position).
+/// Map from the index of a lowered variable in the profile ([`TileVariable::position`]) to the
+/// variable with its name.
 pub type VariablesByPosition = FxHashMap<u32, NamedVariable>;
 
 impl ProfileLookup {
@@ -170,9 +170,9 @@ impl ProfileLookup {
 /// A program of the profile, with its name and the first operation to which the program belongs.
 #[derive(Debug)]
 pub struct StepProgram {
-    /// Type of the program, such as `OnTileExecute` (table `program_types`), followed by the name
-    /// of the compute set that it runs or, if it runs none, by its own name, unless the name is
-    /// empty.
+    /// Type of the program (table `program_types`), followed by the name of the compute set that it
+    /// runs, or else by its own name: `OnTileExecute`, for example, and the name `conv/Convolve`.
+    /// An empty name is left out.
     pub name: String,
     /// The first operation that the program belongs to, as an index into
     /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no

@@ -183,8 +183,9 @@ impl Recording {
                 .filter_map(move |own| debug_info.text(own.context, field))
         };
         let names = || labels.iter().map(Label::weight_name);
-        // An operation that runs in both passes shows recomputation, unless the compiler made it:
-        // such operations may run in both passes even without recomputation.
+        // An operation that runs in both passes shows recomputation. Exceptions are operations that
+        // the compiler made and operations in functions, which may run in both passes without
+        // recomputation.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };

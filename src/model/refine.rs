@@ -99,11 +99,10 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds partners for variables with which only one operation computes, in compute sets that
-    /// work on the whole model. Such a variable may be an optimizer's moment. Its partner, such as
-    /// a weight, is a variable on the same tile with equally many elements with which other
-    /// operations compute too. Returns the variables with exactly one partner, ascending, and the
-    /// use sets of the partners.
+    /// Finds partners for variables with which only one operation computes, if it works on the
+    /// whole model. Such a variable may be an optimizer's moment. Its partner, such as a weight, is
+    /// used by the same compute set, and other operations compute with it too. Returns the
+    /// variables with exactly one partner, ascending, and the use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();
         let of_group = |group: &UnnamedGroup| {
@@ -126,9 +125,9 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds partners for the variables of a compute set that only its own operation computes with.
-    /// For example, the partner of an optimizer's moment is its weight. `program` runs the compute
-    /// set, and `compute_sets` is the number of compute sets of the program's operation.
+    /// Finds partners for those variables of a compute set with which no other operation computes,
+    /// such as the weight for an optimizer's moment. `program` runs the compute set, and
+    /// `compute_sets` is the number of compute sets of the program's operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -164,11 +163,11 @@ impl Pairing<'_> {
             .copied()
     }
 
-    /// Finds partners for the variables of a program that only its own operation computes with. For
-    /// example, the partner of an optimizer's moment is its weight. Candidates are the program's
-    /// other variables on the same tile with an equal number of elements. If several variables have
-    /// the same tile and size, the first gets the first candidate, the second the second, and so
-    /// on. State (variables with a label) and temporaries (without a label) are paired separately.
+    /// Finds partners for those variables of a program with which no other operation computes, such
+    /// as the weight for an optimizer's moment. Candidates are the program's other variables on the
+    /// same tile with an equal number of elements. If several variables have the same tile and
+    /// size, the first gets the first candidate, the second the second, and so on. State (variables
+    /// with a label, the name of a tensor) and temporaries (without one) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let Variables { tiles, bytes, .. } = &self.profile.variables;
         let place = |variable: u32| (tiles[variable as usize], bytes[variable as usize]);
@@ -215,10 +214,10 @@ type PlacedVariable = (TileAndBytes, u32);
 /// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Sorts [`WIDTHS`], the possible ratios of the element size of a variable to that of its partner
-/// (such as the weight of an optimizer's moment). The first is the ratio by which the most of the
-/// variables `unshared` have a candidate of the right size in `others` (sorted). With other ratios,
-/// an unrelated weight on the tile may have the right size by chance.
+/// Returns [`WIDTHS`], the possible ratios of the element size of a variable to that of its partner
+/// (such as the weight of an optimizer's moment), the likeliest first: the ratio by which the most
+/// of the variables `unshared` have a candidate of the right size in `others` (sorted). With other
+/// ratios, an unrelated weight on the tile may have the right size by chance.
 fn widths(unshared: &[PlacedVariable], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {

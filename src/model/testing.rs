@@ -14,8 +14,6 @@ pub(crate) fn fixture(name: &str) -> Model {
     read.expect(name).model
 }
 
-/// Returns an operation of the operation group `group`, with default values for all properties that
-/// come from debug contexts.
 pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     Operation {
         group,

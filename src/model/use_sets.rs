@@ -37,7 +37,8 @@ struct Node {
     partner: u32,
 }
 
-/// The use set (a set of operation groups) of variables that no operation uses, as an index.
+/// Index of the use set of variables that no operation uses. A use set is the set of operation
+/// groups that use a variable.
 pub const NO_USERS: u32 = 0;
 
 const EMPTY: Node = Node {
@@ -81,24 +82,24 @@ impl UseSets {
         (node.label, node.partner) = (label, partner);
     }
 
-    /// Returns the label (name, tensor and kind) of the variables with the use set `set` (the
-    /// operation groups that use a variable), as an index into
-    /// [`Model::labels`](super::Model::labels).
+    /// Returns the label (name, tensor and kind) of variables, as an index into
+    /// [`Model::labels`](super::Model::labels). `set` is the use set of the variables (the
+    /// operation groups that use them).
     pub fn label(&self, set: u32) -> u32 {
         self.nodes[set as usize].label
     }
 
     /// Returns the use set of the partners of the variables with the use set `set` (the operation
     /// groups that use a variable); `None` if they have no partners. For example, the partner of an
-    /// optimizer's moment is its weight. A partner is a variable on the same tile with equally many
-    /// elements, in a compute set that works on the whole model.
+    /// optimizer's moment is its weight. A variable and its partner are used by the same compute
+    /// set, in an operation that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.nodes[set as usize].partner).filter(|&partner| partner != NO_USERS)
     }
 
     /// Returns whether use sets that were read from a file are consistent. Set 0 must be empty.
-    /// Each other set must extend an earlier set by an operation group with a higher index. There
-    /// are `groups` operation groups and `labels` labels.
+    /// Each other set must extend an earlier set by an operation group with a higher index. Indices
+    /// must be below `groups`, the number of operation groups, and `labels`, the number of labels.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let is_sound = |(set, node): (usize, &Node)| {
             let smaller = node.smaller as usize;
@@ -166,7 +167,8 @@ pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileErr
 /// returns the lists of variables that an operation group uses.
 ///
 /// # Errors
-/// If there are more than `max_sets` use sets, or more than `max_uses` uses in all lists.
+/// If there are more than `max_sets` use sets, or all lists together have more than `max_uses`
+/// entries.
 fn of_variables<'a>(
     count: usize,
     groups: u32,
@@ -176,8 +178,8 @@ fn of_variables<'a>(
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the operation group that
-    // was last added to it, and the larger set that this made. Of the variables of the set, those
-    // that the group uses move to the larger set.
+    // last extended it, and the larger set that this made. The variables of the smaller set that
+    // this group uses move to the larger set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -213,8 +215,8 @@ fn of_variables<'a>(
 }
 
 /// The use sets of the variables of each compute set and of each memory region that an exchange or
-/// copy names. A use set is the set of operation groups that use a variable. The lists of variables
-/// are some thousand times longer, so this index saves going through them again.
+/// copy names. A use set is the set of operation groups that use a variable. The index avoids
+/// further passes over the lists of variables, which are some thousand times longer.
 pub struct UseSetIndex {
     /// One entry per compute set in [`Profile::compute_set_variables`]: the use sets (the operation
     /// groups that use each variable) of its variables, ascending.
@@ -226,7 +228,8 @@ pub struct UseSetIndex {
 
 impl UseSetIndex {
     /// Lists, for each compute set and memory region, the use sets of its variables (the operation
-    /// groups that use a variable). `set_of` has the use set of each variable, `sets` their number.
+    /// groups that use a variable). `set_of` has the use set of each variable, and `sets` is the
+    /// number of use sets.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let mut index = Self {
             of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
@@ -270,8 +273,8 @@ impl UseSetIndex {
     }
 
     /// Returns the use sets (the operation groups that use each variable) of the variables that a
-    /// program uses, ascending, each with the role of its variables, such as destination of an
-    /// exchange. If they have several roles, the first in the order of [`Role`] is taken.
+    /// program uses, ascending, each with the role of its variables in the program, such as
+    /// destination of an exchange. Of several roles, the first in the order of [`Role`] is taken.
     pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let Program { kind, regions, .. } = &profile.programs.all[program as usize];
         let mut sets: Vec<(u32, Role)> = (profile.programs.compute_set(program))
@@ -302,7 +305,7 @@ impl UseSetIndex {
     }
 }
 
-/// How a program uses a variable, which tells who writes the variable and who reads it.
+/// How a program uses a variable, which shows whether the program may write it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Vertices of the program read or write the variable.
@@ -342,7 +345,8 @@ mod tests {
                 let expected: Vec<usize> = (0..used.len()).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
-            // Use sets are numbered in the order of their first use, and no use set occurs twice.
+            // Use sets are numbered in the order of their last operation groups, and no use set
+            // occurs twice.
             let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
             prop_assert!(nodes.iter().is_sorted_by_key(|node| node.1));
             let mut distinct = nodes.clone();
@@ -357,7 +361,8 @@ mod tests {
     }
 
     /// Returns the use sets (the operation groups that use a variable) of the variables of each
-    /// program. They are found from the profile's lists of variables, without [`UseSetIndex`].
+    /// program, as [`UseSetIndex`] should list them. They come from the profile's lists of
+    /// variables.
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = profile.variables_of(&[program]).into_iter().flatten();

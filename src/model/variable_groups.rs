@@ -1,5 +1,6 @@
-//! Stores the lowered variables of all tiles in groups. The variables on one tile with the same
-//! equivalence class and the same use set form one group.
+//! Stores the lowered variables of all tiles in groups. A group has the variables on one tile with
+//! the same equivalence class (which determines the steps at which they are live) and the same use
+//! set (the operation groups that use them).
 //!
 //! There are millions of variables, but only some hundred thousand pairs of class and use set. So a
 //! value that depends only on the class and the use set is computed once for each pair.
@@ -23,8 +24,8 @@ pub struct VariableGroup {
     pub bytes: u32,
 }
 
-/// A pair of an equivalence class and a use set (the set of operation groups that use a variable)
-/// that at least one variable has.
+/// An equivalence class and a use set (the set of operation groups that use a variable), such that
+/// at least one variable has both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class (which determines the steps at which the variables are live), as an
@@ -93,7 +94,7 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // The sums before any group of variables is added: the number of groups per tile, and the
+        // The initial sums, which are all 0: the number of groups of variables per tile, and the
         // bytes per pair of equivalence class and use set (the operations that use a variable).
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
@@ -112,9 +113,9 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // The groups of variables are divided into parts, one per thread, and each part is summed
-        // up separately. If there are many equivalence classes, fewer parts are made, because each
-        // part has one sum per class.
+        // The groups of variables are divided into parts, at most one per thread, and each part is
+        // summed up separately. Each part has one sum per equivalence class, so if there are many
+        // classes, fewer parts are made.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()
@@ -308,10 +309,10 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
     /// One entry per equivalence class of variables: the first use set that was added with this
-    /// class, or [`NO_SET`] if there is none, and the value that the map has for both.
+    /// class ([`NO_SET`] if there is none), and the value of this pair of class and use set.
     first: Vec<(u32, T)>,
-    /// The values of the pairs of equivalence class and use set whose class has another use set in
-    /// `first`.
+    /// The values of all other pairs: those of an equivalence class and a use set that is not the
+    /// first one of the class.
     others: FxHashMap<(u32, u32), T>,
 }
 

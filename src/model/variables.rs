@@ -22,8 +22,8 @@ pub struct LoweredVariables {
     /// Variables that hold code or vertex state. Their category shows what they hold
     /// ([`CodeKind::categories`]).
     pub code: VariableGroups,
-    /// The variables of `code` that an operation uses, because one of its programs copies code to
-    /// them.
+    /// The variables of `code` that an operation uses, because one of its programs (`CodeCopy`)
+    /// copies code to them.
     pub used_code: VariableGroups,
     /// One entry per [`CodeKind`]: the bytes, on each tile, of the variables that hold this kind of
     /// code.
@@ -149,13 +149,14 @@ impl MemoryPeak {
     }
 }
 
-/// Variables that are live at nearly all steps cause a warning only if they have at least
-/// 1/`MIN_SHARE` of the bytes of all data variables. A smaller share changes no split visibly.
+/// The denominator of a share, 1/100, of the bytes of all data variables. Variables that are live
+/// at nearly all steps cause a warning only if they have at least this share. A smaller share
+/// changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if variables with at least 1/[`MIN_SHARE`] of the bytes of all data variables
-/// are live at all steps except idle ones, at which the IPU neither computes nor moves data. Such
-/// variables are probably weights, but do not count as always live (docs/model.md, "Variables").
+/// Returns a warning if many variables (at least 1 % of the bytes of all data variables) are live
+/// at all steps except idle ones, at which the IPU neither computes nor moves data. Such variables
+/// are probably weights, but do not count as always live (docs/model.md, "Variables").
 /// `is_training` is true if the program has a backward pass.
 pub fn nearly_always_live(
     profile: &Profile,
@@ -186,8 +187,9 @@ pub fn nearly_always_live(
     ))
 }
 
-/// Returns the text of the warning about variables that are live at nearly all of `steps` steps.
-/// `bytes` is the sum of their bytes, and `all` has the steps at which each variable is not live.
+/// Returns the warning about variables that are live at nearly all of the model's `steps` liveness
+/// steps. `bytes` is the sum of their bytes, and `all` has the steps at which each of these
+/// variables is not live.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

@@ -11,9 +11,9 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 
-/// A call path, as a number: [`EMPTY_PATH`] (0), or n for entry n - 1 of [`CallPaths::nodes`]. The
-/// call path of a program is the list of Call programs that lead from the root of the program tree
-/// to the program, the outermost Call first.
+/// A number that stands for a call path: the Call programs that lead from the root of the program
+/// tree to a program, the outermost Call first. 0 ([`EMPTY_PATH`]) stands for no Calls, and n for
+/// entry n - 1 of [`CallPaths::nodes`].
 pub type Path = usize;
 
 /// The call path (list of Calls) of programs that run outside all Calls.
@@ -60,11 +60,8 @@ pub struct Walk {
 
 impl Walk {
     /// Returns the call path (list of Calls) of the programs directly below `program`, whose own
-    /// call path is `path`. If `program` is a Call, it is added to `path` as the innermost Call, by
-    /// its index `index`. Otherwise the result is `path`.
-    ///
-    /// # Errors
-    /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
+    /// call path is `path`. If `program` is a Call, the result is `path` with this Call (`index`)
+    /// as the innermost one. Otherwise, the result is `path`.
     fn path_below(&mut self, path: Path, index: u32, program: &Program) -> Result<Path, FileError> {
         if !matches!(program.kind, ProgramKind::Call(_)) {
             return Ok(path);
@@ -84,10 +81,10 @@ impl Walk {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// Returns how often each visited program runs if each root runs once. The body of a Repeat
-    /// runs as often as `repeats` has for the index of the Repeat; once if it has no entry. Any
-    /// other child runs once for each time that its parent lists it, even if it is one of several
-    /// branches. Numbers are limited to [`limits::EXECUTIONS`].
+    /// Returns how often each visited program runs if each root of the program tree runs once.
+    /// `repeats` has the number of iterations of each Repeat by its index; the body of a Repeat
+    /// without an entry runs once. Any other child runs once for each time that its parent lists
+    /// it, even if it is one of several branches. Results are limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
@@ -127,9 +124,9 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
-    // The visits that have begun and not ended, outermost first: the index of each visit, the call
-    // path of the programs below it, and those programs that are still to be visited. The first
-    // entry stands for the whole program tree.
+    // One entry per visit that has begun and not ended, outermost first: the index of the visit,
+    // the call path (list of Calls) of the programs below the visited one, and the programs below
+    // it that are still to be visited. The first entry stands for the whole program tree.
     let mut stack = vec![(None::<usize>, EMPTY_PATH, programs.roots.iter())];
     while let Some((visit, path, left)) = stack.last_mut() {
         let (path, Some(&index)) = (*path, left.next()) else {
@@ -166,11 +163,12 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     Ok(walk)
 }
 
-/// Marks an operation that is in no function that is called from several places.
+/// Stands for "no call" in the field `Operation::call`: the operation is in no function that is
+/// called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places in the program, that is, on several
-/// call paths.
+/// call paths (lists of nested Calls).
 pub struct CallSites {
     /// One entry per call path (list of Calls): the beginning of the path, up to and including its
     /// first Call of a function that is called from several places; `None` if there is no such
@@ -178,8 +176,8 @@ pub struct CallSites {
     pub outermost: Vec<Option<Path>>,
     /// One entry per call path (list of Calls): its innermost Call of a function that is called
     /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call does not count if
-    /// debug contexts record which operations its body replaced: then the operations in the body
-    /// have names of their own in each call.
+    /// debug contexts record which operations the function's body replaced: then the operations in
+    /// the body have names of their own in each call.
     pub call_of: Vec<u32>,
     /// One entry per Call of a function that is called from several places: the function, as the
     /// index of its body in `Programs::all`.
@@ -188,7 +186,7 @@ pub struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of Calls) for which debug contexts record which original operations the
+    /// paths (lists of Calls) of which debug contexts record the original operations that the
     /// operations of the called function replaced.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
@@ -220,14 +218,13 @@ impl CallSites {
 pub struct StepIndex {
     /// One entry per program: the liveness steps that run the program, ascending.
     of_program: Vec<Vec<u32>>,
-    /// One entry per liveness step: the list of Calls that lead to the step, as an index into
-    /// `paths`.
+    /// One entry per liveness step: the Calls that lead to the step, as a call path in `paths`.
     calls: Vec<Path>,
     /// All call paths (lists of Calls): first those that the walk over the program tree found, then
     /// those that only liveness steps have.
     paths: CallPaths,
-    /// Number of call paths that the walk over the program tree found, which are the first entries
-    /// of `paths`.
+    /// Number of call paths (lists of Calls), with the empty one, that the walk over the program
+    /// tree found. Call paths with smaller numbers come from the walk.
     walked: Path,
 }
 
@@ -246,8 +243,7 @@ impl StepIndex {
             index.of_program[steps[start].program as usize].push(start as u32);
             // The call path of a step is the path of its parent step, with the parent's program
             // added if that is a Call. So the paths of all steps above are found first. If the
-            // parents of a step form a circle, the search for steps above ends where the circle
-            // closes.
+            // parents of a step form a circle, the way up ends where the circle closes.
             let mut next = Some(start);
             while let Some(step) = next.filter(|&step| index.calls[step] == UNKNOWN) {
                 index.calls[step] = EMPTY_PATH;
