@@ -138,8 +138,8 @@ impl<'a> Evidence<'a> {
 /// modules in its name.
 ///
 /// An operation that uses parameters gets its scope from the name of a parameter. The operations
-/// between two of these are divided where the fewest bytes (`crossing`) are passed on: the first
-/// part gets the earlier scope, and the second part the later scope.
+/// between two such operations are divided where the fewest bytes (`crossing`) are passed on: the
+/// first part gets the earlier scope, and the second part the later scope.
 fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for (at, used) in used.iter().enumerate() {
@@ -162,9 +162,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     scopes
 }
 
-/// Returns the modules that are called on the way to a parameter, joined by `/`; `None` if the
-/// model itself owns the parameter. A list of modules, whose items are numbered, is left out, since
-/// the code calls only its items.
+/// Returns the modules that are called on the way to a parameter: `encoder/3/query` for
+/// `encoder.layer.3.query.weight`. A list such as `layer` is left out, since the code calls only
+/// its items. Returns `None` if the model itself owns the parameter.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
@@ -186,8 +186,8 @@ pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// The bytes and the types of the operations of the forward pass, which are summed up for runs
-/// (series of consecutive operations).
+/// The bytes and the types of the operations of the forward pass, for sums over runs (series of
+/// consecutive operations).
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the

@@ -137,10 +137,10 @@ impl Tree {
             .collect()
     }
 
-    /// Returns how many of `runs` (consecutive nodes of the tree, each for one run of a submodule)
-    /// belong to one call of the module around them. If the submodules repeat in the same order,
-    /// the module is called several times in succession. The result is then the length (at least 2)
-    /// of the shortest sequence that repeats, and otherwise the number of `runs`.
+    /// Returns how many of `runs` (consecutive runs of submodules) belong to one call of the module
+    /// around them. If the submodules repeat in the same order, as in `a b a b`, that module is
+    /// called several times in succession. The result is then the length (at least 2) of the
+    /// shortest sequence that repeats, and otherwise the number of `runs`.
     fn period(&self, runs: &[Node]) -> usize {
         // Returns the path components that all operations in this run of a submodule share.
         let shared_path = |run: &Node| {
