@@ -1,5 +1,5 @@
-//! Finds the modules that begin or end where a position (In, a layer or Out) does, which tells
-//! where a split belongs in the model's code.
+//! Finds the modules whose calls begin or end where a position (In, a layer or Out) begins or ends.
+//! They show where a split belongs in the model's code.
 
 use super::{
     ModuleLayers,
@@ -56,9 +56,9 @@ impl Calls {
     pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // Map from the name of a module to its path, for modules outside the path of their caller,
-        // such as a shared embedding. Only the first use of a module's parameters shows that it is
-        // such a module; the name identifies its later calls.
+        // Map from the name of a module to its path, for modules whose path does not begin with
+        // that of their caller, such as a shared embedding. Only the first use of a module's
+        // parameters shows this path; later calls of the module are found by its name.
         let owners: FxHashMap<&str, &str> = paths
             .iter()
             .filter_map(|path| path.elsewhere)

@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// The length of the description: the number of operations of all layers, where layers with the
-    /// same types of operations count once together, plus a fixed number for each layer
+    /// same types of operations count as one layer, plus a fixed number for each layer
     /// ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
@@ -130,8 +130,8 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // A layer may have up to 1.5 times the bytes of the largest module, since a smaller
-        // difference does not justify more layers.
+        // A layer may have up to 1.5 times the bytes of the largest module, since an excess of less
+        // than half does not justify more layers.
         let allowed = own
             .largest
             .saturating_add(own.largest / 2)

@@ -147,9 +147,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
             continue;
         };
         // The operations between the parameters of two modules are divided between these modules.
-        // The second module begins with the operation before which the fewest bytes are passed on;
-        // of several, with the last, so that an activation function stays with the module before
-        // it.
+        // The second module begins with the operation before which the fewest bytes are passed on.
+        // If there are several such operations, it is the last, so that an activation function
+        // stays with the module before it.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -176,8 +176,8 @@ fn called(parameter: &str) -> Option<String> {
     (!called.is_empty()).then(|| called.join("/"))
 }
 
-/// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules,
-/// unless another module has the same types of operations.
+/// A module with more than a quarter (1/`LARGE`) of the bytes of all operations is divided into its
+/// submodules, unless another module has the same types of operations.
 pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same in each run of this program, so that results are

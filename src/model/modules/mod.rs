@@ -315,9 +315,9 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of the modules with `layers` as layers. An operation of the forward pass (an
-    /// index into it) for which `is_released` is true belongs to no layer, but to In or Out (before
-    /// or after all layers), although its module is a layer.
+    /// Returns the same modules with `layers` as their layers. Operations of the forward pass
+    /// (given by their index in it) for which `is_released` is true belong to In or Out (before or
+    /// after all layers), although their module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -351,8 +351,8 @@ impl ModuleLayers {
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
-    /// Divides layers until one of them has the name `name`, which begins with the name of an
-    /// existing layer. Returns `None` if no submodule has this name.
+    /// Divides a layer into its submodules, and these again, until one of them has the name `name`,
+    /// such as `3.attention` in layer `3`. Returns `None` if no submodule has this name.
     pub fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -367,10 +367,10 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for. `ways` are comparisons of
-    /// a text with a path, in the order in which they are tried until any module's path matches.
-    /// The result has the module's first operation, as an index into all operations of the model,
-    /// where [`Named`] usually has a layer.
+    /// Finds the module, or the list of modules, that `text` stands for. Returns a [`Named`] that
+    /// holds the module's first operation, as an index into all operations of the model, instead of
+    /// a layer. `ways` are ways to compare a text with a path, which are tried in order until any
+    /// module's path matches.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())

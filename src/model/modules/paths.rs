@@ -125,7 +125,7 @@ pub struct ModulePath<'a> {
     pub elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns a parameter, if it ends with the last module of
+/// Returns the path of the module that owns `parameter`, if this path ends with the last module of
 /// `scope`: `shared.embed` for the parameter `shared.embed.weight` and the scope `decoder/embed`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
@@ -261,10 +261,10 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the path of each operation that follows from `known`, the last operation before it in
-/// `order` with an entry in `aligned`. The modules that call the operation must also call `known`
-/// and all operations between the two. If they do not, they may have been called again in between,
-/// as other items of a list, and the entry is `None`. Operations in `aligned` have no entry either.
+/// Returns the module path of each operation without an entry in `aligned`, as far as the last
+/// operation with an entry before it (in `order`) shows the path: all modules that call the
+/// operation must also call that earlier operation and all operations in between. Otherwise, the
+/// modules may have been called again in between, as other items of a list, and the path is `None`.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -385,9 +385,8 @@ fn aligned_path<'a>(
     }
 }
 
-/// A module path is found in a text only if it begins at one of this many first components of the
-/// text (parts between separators). Components before the path are a prefix, such as one for
-/// gradients.
+/// A module path is found in a text only if it begins within this many first components of the text
+/// (parts between separators). Components before the path are a prefix, such as one for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a

@@ -280,8 +280,8 @@ impl ForwardModules {
     }
 }
 
-/// If names of operations show no modules, the program is divided into layers with at most 1/`RUNS`
-/// of the bytes of all operations each. Only a layer of a single operation may have more.
+/// If names of operations show no modules, the program is divided into layers. Each layer has at
+/// most 1/`RUNS` of the bytes of all operations, unless it is a single operation.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
@@ -289,11 +289,13 @@ impl ModuleLayers {
     /// the first layer) or Out (those after the last layer), so that the weight does not force
     /// layers onto one IPU. Returns `None` if nothing moves.
     ///
-    /// Before the first block ([`blocks`](Self::blocks)), such an operation moves to In, with its
-    /// layer and all layers before it. After the last block, it moves to Out, with its layer and
-    /// all layers after it. In between, it only leaves its layer if, like an embedding, it uses no
-    /// results of other operations; then the flow of data places it. If its layer has several runs,
-    /// the whole layer leaves with it.
+    /// Such an operation moves as follows:
+    /// - Before the first block ([`blocks`](Self::blocks)), it moves to In, with its layer and all
+    ///   layers before it.
+    /// - After the last block, it moves to Out, with its layer and all layers after it.
+    /// - In between, it leaves its layer only if it uses no results of other operations, as an
+    ///   embedding does. The flow of data then places it. If its layer has several runs, the whole
+    ///   layer leaves with it.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

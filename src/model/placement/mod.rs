@@ -11,9 +11,9 @@
 //!    layers to Out; in the backward pass, it flows down again. Updates have the places of the
 //!    weights that they change (`levels`).
 //! 3. *Operations that reach over the model*, such as a norm of all gradients, use variables of
-//!    several places, so the flow of data shows no single place. Such an operation has no place of
-//!    its own and adds no place to a variable. The same holds for operations that only copy from
-//!    and to the host or create a tensor.
+//!    several places, and the flow of data shows no single place for them. Such an operation has no
+//!    place of its own and adds no place to a variable. The same holds for operations that only
+//!    copy from and to the host or create a tensor.
 //! 4. *Where no data flows*, an operation of the compiler whose variables no other operation uses
 //!    is in every stage, and any other operation is placed by the order of the program (`assign`).
 //! 5. *Variables* have the places of the operations of rules 1, 2 and 4 that use them. A variable
@@ -100,8 +100,8 @@ pub struct PlacementOptions {
 pub enum Reason {
     /// The operation is in the layer that its name, or else the names of its inputs, contain.
     Layer,
-    /// The operation is in a function that the program calls several times. The data that flows
-    /// through this call shows its place (In, a layer or Out).
+    /// The operation is in a function that the program calls several times. Its place (In, a layer
+    /// or Out) follows from the data that flows through one of these calls.
     Call,
     /// The operation is in In: in the forward pass, it runs before the first layer, as the flow of
     /// data or the order of the program shows. Or it is in the backward pass of such operations.

@@ -7,9 +7,7 @@ use std::{ops::Range, sync::Arc};
 /// The place In (the operations before the first layer) as an index.
 pub const IN: u32 = 0;
 
-/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. The index has a type of its
-/// own, so that it cannot be confused with the index of a use set (variables that the same
-/// operations use).
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 

@@ -89,10 +89,10 @@ impl Levels<'_> {
 
     /// Finds the levels (In, layers, Out) of nodes after the forward pass that still have none,
     /// such as updates of weights. If the results of a node reach updates of parameters, the node
-    /// gets the level of these parameters. Otherwise, and if several levels share the parameters,
-    /// [`between`](Self::between) chooses a level from In up to the nearest one from which
-    /// gradients flow to the node. Such a node is the gradient of a weight that only the host
-    /// reads.
+    /// gets the level of these parameters. If they reach none, or if several levels share the
+    /// parameters, [`between`](Self::between) chooses a level from In up to the nearest one from
+    /// which gradients flow to the node. A gradient that only the host reads, for example, reaches
+    /// no update.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {

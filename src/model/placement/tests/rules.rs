@@ -93,7 +93,7 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones of a loss grad");
-    // The operation with number 7 is the gradient of layer 2.
+    // Operation group 7 is that of `layer/2/x_grad`, the gradient of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
