@@ -110,12 +110,15 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation is taken as an update if its only results are parameters, if it begins after the
-/// step S, and if it uses nothing but parameters that was made before S. The step S is the first
-/// one by which parameters with half of the bytes of all parameters were read. Inference that
-/// writes a cache or running statistics does not match, because each layer writes its own before
-/// the next layer begins. A parameter does not count as updated if an operation that is no update
-/// changes it too.
+/// An operation is taken as an update under three conditions:
+/// - Its only results are parameters.
+/// - It begins after the step S, the first step by which parameters with half of the bytes of all
+///   parameters were read.
+/// - Of the variables made before S, it uses only parameters.
+///
+/// Inference that writes a cache or running statistics does not match, because each layer writes
+/// its own before the next layer begins. A parameter does not count as updated if an operation that
+/// is no update changes it too.
 ///
 /// If the update that ends last uses at most two parameters (a weight and a bias), they do not
 /// count as updated: the operation may be the head of a language model, whose weight is also the
@@ -191,10 +194,10 @@ struct Uses {
 }
 
 /// Returns one entry per operation group (operations with one debug context): how many bytes speak
-/// against the group being an update of weights. Besides parameters, an update uses no variable
-/// that is live after it, and none from the forward pass. The entry is the bytes of the former or
-/// of the latter, whichever are more. It is `u64::MAX` for groups that cannot be updates: they
-/// begin before the backward pass, run no vertices, copy from or to the host, or do not use both a
+/// against the group being an update of weights. Besides parameters, an update uses no variables
+/// that are live after it, and none from the forward pass. The entry is the larger of the bytes of
+/// these two kinds of variables. It is `u64::MAX` for groups that cannot be updates: they begin
+/// before the backward pass, run no vertices, copy from or to the host, or do not use both a
 /// parameter and a variable that may be a gradient.
 fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
     let (groups, sets) = (&model.operation_groups, &model.use_sets);

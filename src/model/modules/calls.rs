@@ -1,5 +1,5 @@
-//! Finds the modules that begin or end where a position (In, a layer or Out) does, which tells
-//! where a split belongs in the model's code.
+//! Finds the modules whose calls begin or end where a position (In, a layer or Out) begins or ends.
+//! They show where a split belongs in the model's code.
 
 use super::{
     ModuleLayers,
@@ -37,8 +37,8 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// The modules that are being called while each operation of the forward pass runs. They are
-/// innermost last, and tell where a split belongs in the model's code.
+/// The modules that are being called while each operation of the forward pass runs, the outermost
+/// first. They show where a split belongs in the model's code.
 #[derive(Debug, Default)]
 pub struct Calls {
     of_operations: Vec<Vec<usize>>,
@@ -56,8 +56,9 @@ impl Calls {
     pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // A module outside the path of its caller, such as a shared embedding, is recognised only
-        // where its parameters are first used. Later calls of the module are found by its name.
+        // Map from the name of a module to its path, for modules whose path does not begin with
+        // that of their caller, such as a shared embedding. Only the first use of a module's
+        // parameters shows this path; later calls of the module are found by its name.
         let owners: FxHashMap<&str, &str> = paths
             .iter()
             .filter_map(|path| path.elsewhere)

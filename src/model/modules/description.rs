@@ -11,7 +11,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// The length of the description: the number of operations of all layers, where layers with the
-    /// same types of operations count once together, plus a fixed number for each layer
+    /// same types of operations count as one layer, plus a fixed number for each layer
     /// ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
@@ -41,10 +41,9 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns the [`Description`] of two ways to divide the model: first into the layers of
-    /// `self`, which are modules, then into `layers`, which has the layer of each operation (from
-    /// 1, or 0 for none). In the latter, operations between two layers are added to the earlier
-    /// one.
+    /// Returns one [`Description`] for each of two ways to divide the model: into the layers of
+    /// `self`, which are modules, and into `layers`, which has the layer of each operation (from 1,
+    /// or 0 for none). For `layers`, operations between two layers are added to the earlier one.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self.layers.iter().map(|layer| &layer.runs[0].operations);
         let others = self.runs_of(layers);
@@ -116,7 +115,7 @@ impl ModuleLayers {
     /// - The description of `layers` is not longer ([`Description::length`]).
     /// - No layer has more operations than the module with the most operations.
     /// - No layer has more than 1.5 times the bytes of the module with the most bytes, unless it
-    ///   has at most 1/[`LARGE`] of all bytes.
+    ///   has at most a quarter of all bytes ([`LARGE`]).
     /// - Each layer runs only once.
     /// - No module outside all `layers` has the same types of operations as a module inside.
     ///
@@ -131,8 +130,8 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // A layer may have up to 1.5 times the bytes of the largest module, since a smaller
-        // difference does not justify more layers.
+        // A layer may have up to 1.5 times the bytes of the largest module, since an excess of less
+        // than half does not justify more layers.
         let allowed = own
             .largest
             .saturating_add(own.largest / 2)

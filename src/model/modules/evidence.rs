@@ -138,8 +138,8 @@ impl<'a> Evidence<'a> {
 /// modules in its name.
 ///
 /// An operation that uses parameters gets its scope from the name of a parameter. The operations
-/// between two of these are divided where the fewest bytes (`crossing`) are passed on: the first
-/// part gets the earlier scope, and the second part the later scope.
+/// between two such operations are divided where the fewest bytes (`crossing`) are passed on: the
+/// first part gets the earlier scope, and the second part the later scope.
 fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for (at, used) in used.iter().enumerate() {
@@ -147,9 +147,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
             continue;
         };
         // The operations between the parameters of two modules are divided between these modules.
-        // The second module begins with the operation before which the fewest bytes are passed on;
-        // of several, with the last, so that an activation function stays with the module before
-        // it.
+        // The second module begins with the operation before which the fewest bytes are passed on.
+        // If there are several such operations, it is the last, so that an activation function
+        // stays with the module before it.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -162,9 +162,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     scopes
 }
 
-/// Returns the modules that are called on the way to a parameter, joined by `/`; `None` if the
-/// model itself owns the parameter. A list of modules, whose items are numbered, is left out, since
-/// the code calls only its items.
+/// Returns the modules that are called on the way to a parameter: `encoder/3/query` for
+/// `encoder.layer.3.query.weight`. A list such as `layer` is left out, since the code calls only
+/// its items. Returns `None` if the model itself owns the parameter.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
@@ -176,8 +176,8 @@ fn called(parameter: &str) -> Option<String> {
     (!called.is_empty()).then(|| called.join("/"))
 }
 
-/// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules,
-/// unless another module has the same types of operations.
+/// A module with more than a quarter (1/`LARGE`) of the bytes of all operations is divided into its
+/// submodules, unless another module has the same types of operations.
 pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same in each run of this program, so that results are
@@ -186,8 +186,8 @@ pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// The bytes and the types of the operations of the forward pass, which are summed up for runs
-/// (series of consecutive operations).
+/// The bytes and the types of the operations of the forward pass, for sums over runs (series of
+/// consecutive operations).
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the

@@ -49,7 +49,7 @@ struct ForwardModules {
     /// Map from the name of a parameter to the first operation that uses the parameter, as an index
     /// into `forward`.
     parameters: FxHashMap<Box<str>, usize>,
-    /// Finds operations by the beginning of their module path.
+    /// Map from the beginning of a module path to the operations whose paths begin with it.
     lookup: Lookup,
     /// The modules that are being called when each operation of the forward pass runs.
     calls: Calls,
@@ -62,9 +62,9 @@ struct ForwardModules {
     /// One entry per operation in `forward`: whether the operation is the first to use some
     /// parameter.
     has_parameters: Vec<bool>,
-    /// The name (empty if unknown) and the first and last liveness step of each operation in
-    /// `forward`, which give names to layers that the flow of data shows; `None` if the names of
-    /// operations show the modules.
+    /// One entry per operation in `forward`: its name (empty if unknown), and its first and last
+    /// liveness step. Layers that are found by the flow of data are named after these. `None` if
+    /// the names of operations show the modules.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
@@ -122,7 +122,8 @@ impl ForwardModules {
         let mut lookup = Lookup::default();
         // Names of variables may lack the outermost modules, which call all operations (`model` in
         // Keras). So each scope (the modules that call an operation) is also added to `lookup`
-        // without these modules. This is not done if it would leave only numbers, as in `Add:0/1`.
+        // without these modules. This is not done if only numbers would be left of all scopes,
+        // because unrelated names such as `Add:0/1` contain numbers too.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
         let mut below: Vec<&str> = (scopes.iter())
@@ -171,8 +172,8 @@ impl ForwardModules {
             };
             (name.to_owned(), operation.window.unwrap_or_default())
         };
-        // Each operation is taken to make one tensor, which is passed on to the last operation that
-        // uses the tensor.
+        // Each operation is taken to make one tensor, which is kept until the last operation that
+        // uses it.
         let tensors = (evidence.flow.chunk_by(|one, other| one.0 == other.0))
             .map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
@@ -203,9 +204,9 @@ impl ForwardModules {
         }
     }
 
-    /// Builds layers. Each entry of `layers` has the runs of one layer, that is, of each call of
-    /// its module. If `divided` is a layer, `layers` are its parts, whose names begin with its
-    /// name.
+    /// Builds layers with names and paths. Each entry of `layers` has the runs of one layer (the
+    /// calls of its module). If `divided` is a layer, the built layers are its parts, and the name
+    /// of each begins with that of `divided`.
     ///
     /// Several layers may have equal paths, because they are runs of one module, or because the
     /// path is only the common beginning of several modules' names. In the second case, each layer
@@ -314,9 +315,9 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of the modules with `layers` as layers. An operation of the forward pass (an
-    /// index into it) for which `is_released` is true belongs to no layer, but to In or Out (before
-    /// or after all layers), although its module is a layer.
+    /// Returns the same modules with `layers` as their layers. Operations of the forward pass
+    /// (given by their index in it) for which `is_released` is true belong to In or Out (before or
+    /// after all layers), although their module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -350,8 +351,8 @@ impl ModuleLayers {
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
-    /// Divides layers until one of them has the name `name`, which begins with the name of an
-    /// existing layer. Returns `None` if no submodule has this name.
+    /// Divides a layer into its submodules, and these again, until one of them has the name `name`,
+    /// such as `3.attention` in layer `3`. Returns `None` if no submodule has this name.
     pub fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -366,10 +367,10 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for, by the first of `ways`
-    /// (comparisons of a text with a path) in which any module's path matches. Where [`Named`]
-    /// usually has a layer, the result has the module's first operation, as an index into all
-    /// operations of the model.
+    /// Finds the module, or the list of modules, that `text` stands for. Returns a [`Named`] that
+    /// holds the module's first operation, as an index into all operations of the model, instead of
+    /// a layer. `ways` are ways to compare a text with a path, which are tried in order until any
+    /// module's path matches.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
@@ -400,10 +401,10 @@ impl ModuleLayers {
     }
 
     /// Returns the first operation of the forward pass, from `operation` on, whose layer is not
-    /// lower than the highest layer before `operation`. So it skips operations of earlier layers,
-    /// such as an embedding that a decoder calls again. Returns `operation` itself if the last
-    /// layer has begun before it, or if there is no such operation. `layers` has the layer of each
-    /// operation: from 1, or 0 for none.
+    /// lower than the highest layer before `operation`. Operations of earlier layers, such as an
+    /// embedding that a decoder calls again, are skipped. Returns `operation` itself if the last
+    /// layer has begun before `operation`, or if there is no such operation. `layers` has the layer
+    /// of each operation: from 1, or 0 for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

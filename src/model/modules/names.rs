@@ -4,8 +4,8 @@ use crate::model::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns a short name for each layer from the path of its module: the shortest end of the path
-/// that no other layer has. Paths that differ only in numbers keep equally many modules. Layers
-/// with equal paths are runs of one module and are numbered from 1: `0@1`, `0@2`.
+/// that no other layer has. Paths that differ only in numbers are shortened by equally many
+/// modules. Layers with equal paths are runs of one module and are numbered from 1: `0@1`, `0@2`.
 pub fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));

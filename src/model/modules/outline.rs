@@ -91,7 +91,8 @@ pub fn shared_scope<'a>(names: impl Iterator<Item = &'a str>) -> String {
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 
-/// Returns a regex that matches `scope`, where a number in `scope` stands for any number.
+/// Returns a regex in which each number in `scope` stands for any number: `encoder/\d+/a` for
+/// `encoder/12/a`.
 fn pattern(scope: &str) -> String {
     without_numbers(&regex::escape(scope), r"\d+")
 }

@@ -24,9 +24,9 @@ pub fn shared<T: PartialEq>(
     a.into_iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Splits a text into components. Each component includes the separators before it, so that the
-/// components joined give the text again. The last of at most [`COMPONENTS`] components holds the
-/// rest of the text.
+/// Splits a path into components, each with the separators before it: `conv2_block1/a` into
+/// `conv2`, `_block1` and `/a`. The components joined give the path again. In a very long path, the
+/// last component holds the rest ([`COMPONENTS`]).
 pub fn components(text: &str) -> impl Iterator<Item = &str> {
     // Separators at the end of a path belong to the last component.
     let ends = text
@@ -63,8 +63,8 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
         .take(COMPONENTS)
 }
 
-/// An alignment: where the modules of a scope (an operation name without its type) are in the name
-/// of a parameter.
+/// Where the modules of a scope (an operation name without its type) are in the name of a
+/// parameter, such as those of `encoder/3` in `bert.encoder.layer.3.weight`.
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
@@ -119,23 +119,23 @@ pub struct ModulePath<'a> {
     /// certainly exist in the Python model. The paths of the modules inside these may lack lists,
     /// such as `layer` in `encoder.layer.3`.
     pub certain: usize,
-    /// The path of the innermost module that calls the operation if this module belongs to another
-    /// part of the model than the modules around the call, such as an embedding that encoder and
-    /// decoder share; otherwise `None`.
+    /// The path of the innermost module that calls the operation, if this path is not below those
+    /// of the other calling modules, as when a decoder calls an embedding of the encoder; otherwise
+    /// `None`.
     pub elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns a parameter, if this path ends with the last module of
-/// `scope`; otherwise `None`.
+/// Returns the path of the module that owns `parameter`, if this path ends with the last module of
+/// `scope`: `shared.embed` for the parameter `shared.embed.weight` and the scope `decoder/embed`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds the paths of modules whose submodules have numbers in names of operations, as `encoder` in
-/// `encoder/3`. The value is true if the number always directly follows the path in names of
-/// parameters too. It is false if a list is between them, as in `encoder.layer.3`: a list is never
-/// called, so names of operations lack it.
+/// Returns a map with the paths of modules whose submodules have numbers in names of operations,
+/// such as `encoder` in `encoder/3`. The value is true if the number always directly follows the
+/// path in names of parameters too. It is false if a list is between them, as in `encoder.layer.3`:
+/// a list is never called, so names of operations lack it.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -154,8 +154,10 @@ pub fn is_number(module: &str) -> bool {
 }
 
 /// Returns the module path of each operation of the forward pass. Each argument has one entry per
-/// operation: `scopes` the modules that call it (its name without its type), `used` the parameters
-/// that it uses, and `parameters` those of them that no earlier operation uses.
+/// operation:
+/// - `scopes`: the modules that call the operation, that is, its name without its type
+/// - `used`: the parameters that the operation uses
+/// - `parameters`: the parameters that the operation is the first to use
 ///
 /// The name of a parameter contains the full path of its module, and so gives the path of the first
 /// operation that uses the parameter. For other operations, the first rule that applies gives the
@@ -164,9 +166,10 @@ pub fn is_number(module: &str) -> bool {
 /// 1. If an operation only uses parameters that earlier operations use, as in a later run of a
 ///    module, it has the path of the operation with the same scope that used them first.
 /// 2. If the known paths of operations with the same scope are all equal, this path is taken,
-///    unless the nearest operations before and after are in these modules too, but at other paths.
+///    unless neighbouring operations only show other paths ([`running`]).
 /// 3. Of the nearest known paths before and after, the one with more outer modules in common with
-///    the scope gives the path of these common modules. The other modules of the scope follow.
+///    the scope gives the path of these common modules. The other modules of the scope are
+///    appended.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -258,10 +261,10 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns one entry per operation without an entry in `aligned`: the path of the modules that call
-/// it, if all operations since the last one, in `order`, whose path is known are in these modules
-/// too. Otherwise the entry is `None`: the modules may have been called again in between, as other
-/// items of a list.
+/// Returns the module path of each operation without an entry in `aligned`, as far as the last
+/// operation with an entry before it (in `order`) shows the path: all modules that call the
+/// operation must also call that earlier operation and all operations in between. Otherwise, the
+/// modules may have been called again in between, as other items of a list, and the path is `None`.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -289,8 +292,8 @@ fn running<'a>(
 #[derive(Default)]
 struct Beginning<'a> {
     /// The path of the innermost module that calls both the operation and the nearby operation
-    /// whose path is known; if both operations are items of one list of modules, the path of the
-    /// list.
+    /// whose path is known. If items of one list of modules call the two operations, the path of
+    /// the list.
     path: &'a str,
     /// One entry per module that calls both the operation and the nearby operation whose path is
     /// known: the byte index at which the module's path ends in the name of a parameter.
@@ -339,16 +342,16 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Completes the beginning `known` of a module path with the remaining modules of `scope`. `lists`
-/// tells for a module whether its own submodules are numbered ([`lists`]).
+/// Completes the beginning `known` of a module path with the remaining modules of `scope`. The map
+/// [`lists`] shows whether numbers directly follow a module's path in names of parameters.
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // If no beginning of the path is known, it begins with the separators, if any, at the
-        // beginning of the scope (the modules that call the operation).
+        // If no beginning of the path is known, the path keeps the separators with which the scope
+        // (the modules that call the operation) begins.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -382,9 +385,8 @@ fn aligned_path<'a>(
     }
 }
 
-/// [`Lookup::find`] finds a module path in a text only if the path begins at one of this many first
-/// components of the text (parts between separators). Before the path, a text may have other
-/// components, such as a prefix for gradients.
+/// A module path is found in a text only if it begins within this many first components of the text
+/// (parts between separators). Components before the path are a prefix, such as one for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a
@@ -409,9 +411,9 @@ impl Lookup {
         }
     }
 
-    /// Finds the longest beginning of a known module path in `text`, after fewer than
-    /// [`COMPONENTS_BEFORE`] other components. Returns the first and the last operation whose path
-    /// has this beginning; `None` if `text` contains no such beginning.
+    /// Finds the longest beginning of a known module path in `text`, possibly after a prefix such
+    /// as `gradient_tape/`. Returns the first and the last operation whose path has this beginning;
+    /// `None` if `text` contains no such beginning.
     pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let longest = |start: usize| {

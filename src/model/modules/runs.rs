@@ -135,9 +135,9 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 
 impl ForwardModules {
     /// Divides each run of a layer (one call of its module) into runs of submodules. Returns one
-    /// entry per submodule: its runs, at most one in each run of the layer. If a run of the layer
-    /// calls a module several times, each call counts as a submodule of its own: the n-th calls of
-    /// a module, one in each run of the layer, are runs of one submodule.
+    /// entry per submodule: its runs, at most one in each run of the layer. If each run of the
+    /// layer calls a module twice, the module counts as two submodules: one has all first calls,
+    /// the other all second calls.
     pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();

@@ -120,8 +120,8 @@ fn operations_of_the_caller_change_no_block() {
 }
 
 /// Besides its blocks, a model has two embeddings with the same types of operations, and two norms
-/// with the same types of operations. All are layers, but the embeddings and norms are no blocks,
-/// because they have far fewer operations than the blocks.
+/// with the same types of operations. All are layers, but the embeddings and norms do not count as
+/// blocks, because they have far fewer operations than the blocks.
 #[test]
 fn blocks_are_the_large_ones_of_like_layers() {
     let ends = ["word/Gather", "position/Gather", "first/Norm", "last/Norm"];

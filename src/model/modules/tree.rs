@@ -61,9 +61,9 @@ impl Tree {
     /// Adds a node and all nodes below it to the tree, and returns the index of the added node. The
     /// paths of the node's operations agree in their first `depth` components.
     fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
-        // If a module has only one submodule, one node stands for both and has the path of the
-        // outer module. But if the outer module is a list, which is never called, the node has the
-        // path of the list's only item.
+        // One node stands for a module and its only submodule, and has the path of the outer
+        // module. If the outer module is a list, which is never called, the node has the path of
+        // the submodule.
         node.depth = depth;
         let runs = loop {
             let runs = self.runs(node.operations.clone(), depth);
@@ -137,10 +137,10 @@ impl Tree {
             .collect()
     }
 
-    /// Returns how many of `runs` (consecutive nodes of the tree, each for one run of a submodule)
-    /// belong to one call of the module around them. If the submodules repeat in the same order,
-    /// the module is called several times in succession. The result is then the length (at least 2)
-    /// of the shortest sequence that repeats, and otherwise the number of `runs`.
+    /// Returns how many of `runs` (consecutive runs of submodules) belong to one call of the module
+    /// around them. If the submodules repeat in the same order, as in `a b a b`, that module is
+    /// called several times in succession. The result is then the length (at least 2) of the
+    /// shortest sequence that repeats, and otherwise the number of `runs`.
     fn period(&self, runs: &[Node]) -> usize {
         // Returns the path components that all operations in this run of a submodule share.
         let shared_path = |run: &Node| {

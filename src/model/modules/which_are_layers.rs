@@ -52,9 +52,9 @@ impl<'a> Lengths<'a> {
     }
 }
 impl ForwardModules {
-    /// Returns the nodes of the module tree that become layers, in program order. Together they
-    /// contain each operation once. Of all such choices, the one with the shortest description
-    /// ([`Lengths`]) is taken, with two exceptions. Nodes that contain layers
+    /// Returns the nodes of the module tree (runs of modules) that become layers, in program order.
+    /// Together they contain each operation once. Of all such choices, the one with the shortest
+    /// description ([`Lengths`]) is taken, with two exceptions. Nodes that contain layers
     /// ([`containers`](Self::containers)) are always divided. Of siblings with equally named
     /// submodules, all or none are divided ([`cut_alike`](Self::cut_alike)).
     pub fn cover(&self) -> Vec<usize> {
@@ -77,8 +77,8 @@ impl ForwardModules {
         self.undivided(|node| is_cut[node])
     }
 
-    /// Returns the nodes of the module tree that remain, in program order, if the root and all
-    /// nodes for which `is_divided` is true are replaced by their children.
+    /// Divides the module tree from the root on: replaces each node for which `is_divided` is true
+    /// by its children. Returns the nodes that remain, in program order.
     fn undivided(&self, is_divided: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut chosen = Vec::new();
         let mut left = vec![0];
@@ -93,10 +93,10 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns one entry per node of the module tree: whether the node contains layers and cannot
-    /// be one itself. These nodes are the whole model, modules with most of their operations in
-    /// [chains](Self::is_chain) of blocks, large modules unlike all others, and [common beginnings
-    /// of names](Self::begins_names).
+    /// Returns one entry per node of the module tree (a run of a module): whether the node contains
+    /// layers, so that it cannot be a layer itself. These nodes are the whole model, modules with
+    /// most of their operations in [chains](Self::is_chain) of blocks, large modules unlike all
+    /// others, and [common beginnings of names](Self::begins_names).
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
@@ -170,9 +170,9 @@ impl ForwardModules {
             && items[1..].iter().all(is_narrow)
     }
 
-    /// Returns whether a node is no module, but the common beginning of several modules' names,
-    /// such as `time` of `time_proj` and `time_embedding`. Only paths of parameters show this,
-    /// because they have dots between modules.
+    /// Returns whether a node of the module tree stands only for the common beginning of several
+    /// modules' names, such as `time` of `time_proj` and `time_embedding`, and not for a module.
+    /// Only paths of parameters show this, because they have dots between modules.
     fn begins_names(&self, node: &Node) -> bool {
         let mut names = node
             .children
@@ -213,8 +213,8 @@ impl ForwardModules {
 
     /// Changes `is_cut` (whether a node of the module tree is divided) so that all `siblings` whose
     /// submodules have the same names agree: all are divided if most of them were, and none if most
-    /// were not. Otherwise, one additional operation in a sibling could make it differ. Nodes that
-    /// contain layers (`is_container`) are left out.
+    /// were not. So one additional operation in a sibling does not make it differ from the others.
+    /// Nodes that contain layers (`is_container`) are left out.
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
@@ -269,8 +269,8 @@ impl ForwardModules {
     }
 
     /// Returns the layers of a model, in program order, if the names of its operations show no
-    /// modules. The tree then divides the program in two repeatedly, and the layers are its largest
-    /// nodes that have at most 1/[`RUNS`] of all bytes or consist of one operation.
+    /// modules. The tree then divides the program in two repeatedly. The layers are its largest
+    /// nodes that consist of one operation or have at most 1/32 of all bytes ([`RUNS`]).
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(self.tree.operations(node)) > most)
@@ -280,8 +280,8 @@ impl ForwardModules {
     }
 }
 
-/// If names of operations show no modules, the program is divided into layers with at most 1/`RUNS`
-/// of the bytes of all operations each. Only a layer of a single operation may have more.
+/// If names of operations show no modules, the program is divided into layers. Each layer has at
+/// most 1/`RUNS` of the bytes of all operations, unless it is a single operation.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
@@ -289,11 +289,13 @@ impl ModuleLayers {
     /// the first layer) or Out (those after the last layer), so that the weight does not force
     /// layers onto one IPU. Returns `None` if nothing moves.
     ///
-    /// Before the first block ([`blocks`](Self::blocks)), such an operation moves to In, with its
-    /// layer and all layers before it. After the last block, it moves to Out, with its layer and
-    /// all layers after it. In between, it only leaves its layer if, like an embedding, it uses no
-    /// results of other operations; then the flow of data places it. If its layer has several runs,
-    /// the whole layer leaves with it.
+    /// Such an operation moves as follows:
+    /// - Before the first block ([`blocks`](Self::blocks)), it moves to In, with its layer and all
+    ///   layers before it.
+    /// - After the last block, it moves to Out, with its layer and all layers after it.
+    /// - In between, it leaves its layer only if it uses no results of other operations, as an
+    ///   embedding does. The flow of data then places it. If its layer has several runs, the whole
+    ///   layer leaves with it.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

@@ -30,10 +30,10 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // Places (In, layers, Out) that use the same weight are bound to one IPU. Users of weights
-        // are operations of these places, and other operations of the forward pass, such as a cast.
-        // An operation on every IPU, such as a random number generator, binds nothing, because each
-        // IPU has its own copy of the state that it uses.
+        // All places (In, layers, Out) that use the same weight must be on one IPU. An operation
+        // that is in its layer only because of its variables, such as a cast, counts as a user of a
+        // weight in the forward pass only. An operation without a place of its own does not count,
+        // and one on every IPU, such as a random number generator, adds no place.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -82,8 +82,8 @@ impl Placement {
 
     /// Finds the places of all operations, variables and code by the rules of the classic model: an
     /// operation is in its layer, and a variable is in the layers of all operations that use it.
-    /// Operations without a layer form a pseudo-layer, which includes only variables that layers
-    /// use too.
+    /// All operations without a layer have one place, before the layers. Variables that no layer
+    /// uses do not count.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -132,17 +132,17 @@ fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// One entry per operation: the level (In, a layer or Out) by the flow of data.
+    /// One entry per operation: the level (In, a layer or Out) that follows from the flow of data.
     of_operation: Vec<Reach>,
     /// One entry per parameter of the data flow, such as a weight: the levels (In, layers, Out)
     /// that share the parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// One entry per operation group (operations with one debug context): true if no other group
-    /// computes with any of its variables. This holds for operations that the compiler adds.
+    /// One entry per operation group (operations with one debug context): whether no other group
+    /// computes with any of its variables, as with operations that the compiler adds.
     isolated: Vec<bool>,
-    /// The range from the first operation that has a layer to the last one that has a layer and is
-    /// not in the backward pass, both inclusive. Operations outside this range may be in In (before
-    /// the first layer) or Out (after the last layer).
+    /// The operations from the first one with a layer to the last one with a layer that is not in
+    /// the backward pass, both inclusive. Operations before this range may be in In (before the
+    /// first layer), and operations after it in Out (after the last layer).
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its
     /// place (In, the layers in the order of the layering, Out).
@@ -247,9 +247,9 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Places an operation outside the layers through which no data flows. If the operation
-    /// computes in the forward pass, it is in In (before the first layer) or in Out (after the
-    /// last layer). Any other such operation has no place.
+    /// Places an operation for which the data flow shows no place, and which runs before the first
+    /// or after the last layer. If it computes in the forward pass, it is in In (before the first
+    /// layer) or in Out (after the last layer). Otherwise, it has no place.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -286,10 +286,10 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     }
 }
 
-/// Returns the layer in the name of each operation or, if no name contains a layer, in the names of
-/// its inputs. Inputs are less certain, because an operation after a layer, such as a pooler, also
-/// has inputs from the layer. Operations in functions with several callers get no layer, because
-/// their names are those of the first call.
+/// Returns the layer in the name of each operation. If no operation has a layer in its name, the
+/// names of inputs are used instead. These are less certain, because an operation after a layer,
+/// such as a pooler, also has inputs from the layer. Operations in functions with several callers
+/// get no layer, because their names are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
         let layer = |(number, operation): (usize, &Operation)| {

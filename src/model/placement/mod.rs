@@ -11,9 +11,9 @@
 //!    layers to Out; in the backward pass, it flows down again. Updates have the places of the
 //!    weights that they change (`levels`).
 //! 3. *Operations that reach over the model*, such as a norm of all gradients, use variables of
-//!    several places, and no place is between these variables and the users of their results. Such
-//!    an operation has no place of its own and adds no place to a variable. The same holds for
-//!    operations that only copy from and to the host or create a tensor.
+//!    several places, and the flow of data shows no single place for them. Such an operation has no
+//!    place of its own and adds no place to a variable. The same holds for operations that only
+//!    copy from and to the host or create a tensor.
 //! 4. *Where no data flows*, an operation of the compiler whose variables no other operation uses
 //!    is in every stage, and any other operation is placed by the order of the program (`assign`).
 //! 5. *Variables* have the places of the operations of rules 1, 2 and 4 that use them. A variable
@@ -23,7 +23,7 @@
 //!    variables that the program uses.
 //! 6. *Weights that several places use* force these places onto one IPU (`weights`).
 //!
-//! The classic model has only the layers and one pseudo-layer for everything else.
+//! The classic model has only the layers, and one further place for all operations without a layer.
 
 mod assign;
 mod levels;
@@ -69,10 +69,9 @@ pub enum OutOn {
 }
 
 impl OutOn {
-    /// Returns whether Out (the operations after the last layer) runs on the first IPU. `out` is
-    /// the index of Out among the places (In, layers, Out). With `Auto`, this depends on `ties`,
-    /// the weights that several places share. If Out runs on the first IPU, the first stage also
-    /// needs the stash and transfer buffers of Out (`memory/pipeline/additions.rs`).
+    /// Returns whether Out (the operations after the last layer) runs on the first IPU. `Auto` puts
+    /// it there if In (the operations before the first layer) and Out share a weight in `ties` that
+    /// the user did not untie. `out` is the index of Out among the places (In, layers, Out).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         match self {
             OutOn::First => true,
@@ -99,31 +98,33 @@ pub struct PlacementOptions {
 /// Why an operation is at its places (In, layers, Out).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The name of the operation or the names of its inputs contain the name of its layer.
+    /// The operation is in the layer that its name, or else the names of its inputs, contain.
     Layer,
-    /// The operation is in a function that the program calls several times. The data that flows
-    /// through one of these calls determines the place of the operation (In, a layer or Out).
+    /// The operation is in a function that the program calls several times. Its place (In, a layer
+    /// or Out) follows from the data that flows through one of these calls.
     Call,
-    /// In the forward pass, data flows through the operation before the data reaches the first
-    /// layer. Or the operation is in the backward pass of such operations.
+    /// The operation is in In: in the forward pass, it runs before the first layer, as the flow of
+    /// data or the order of the program shows. Or it is in the backward pass of such operations.
     BeforeLayers,
-    /// Data flows through the operation after the data leaves the last layer, and before the data
-    /// returns to layers in the backward pass.
+    /// The operation is in Out: it runs after the last layer and before the backward pass of the
+    /// layers, as the flow of data or the order of the program shows.
     AfterLayers,
-    /// Data flows through the operation from and to layers. If the operation could run at several
-    /// places, it runs at the place that makes or uses the most bytes of its variables.
+    /// The operation is in a layer that its name does not show. The layer follows from the
+    /// variables that the operation uses and makes.
     Variables,
-    /// No data is known to flow through the operation. It has the same place (In, a layer or Out)
-    /// as the nearest earlier operation with exactly one place.
+    /// No data is known to flow through the operation. So it is given the place (In, a layer or
+    /// Out) of the nearest earlier operation with exactly one place.
     Neighbour,
-    /// The operation belongs to no single place (In, a layer or Out) in the forward or backward
-    /// pass. If it updates weights, it is at the places that use these weights. Otherwise, it uses
-    /// variables of several places or only copies from or to the host, and each of its programs is
-    /// at the places of the variables that the program uses.
+    /// The operation has no place of its own (In, a layer or Out) in the forward or backward pass.
+    /// If it updates weights, it is at the places that use these weights. Otherwise, such as for a
+    /// norm of all gradients or a copy from the host, each of its programs is at the places of the
+    /// variables that the program uses.
     Touched,
-    /// The compiler creates the operation for every IPU, so it is in every stage.
+    /// The operation runs on every IPU, so it is in every stage. Examples are operations that the
+    /// compiler adds, and operations that advance a random state.
     EveryStage,
-    /// The operation has no layer, so it belongs to the pseudo-layer of the classic model.
+    /// The operation has no layer. The classic model puts all such operations into one place,
+    /// before the layers.
     Pseudo,
 }
 

@@ -7,8 +7,7 @@ use std::{ops::Range, sync::Arc};
 /// The place In (the operations before the first layer) as an index.
 pub const IN: u32 = 0;
 
-/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own keeps the
-/// index from being confused with that of a use set.
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
@@ -24,11 +23,12 @@ impl PlaceSet {
     }
 }
 
-/// Stands for no place (In, a layer or Out): the variables, code or operations are in no stage.
+/// The empty set of places (In, layers, Out), for variables, code and operations that are in no
+/// stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// Stands for all places (In, layers, Out): the variables, code or operations are in every stage.
-/// As with [`NOWHERE`], the list of places is empty.
+/// The set of all places (In, layers, Out), for variables, code and operations that are in every
+/// stage. Its list of places is empty, like that of [`NOWHERE`].
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending positions: In, layers, Out) lies in `range`, such as
@@ -42,14 +42,14 @@ pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
 /// All sets of places (In, layers, Out) that a placement refers to. Equal sets are stored only
 /// once, and the places of a set are in ascending order.
 ///
-/// If the sets have more places together than in any real model, every set added after that becomes
+/// If all sets together list more places than those of any real model, every further set becomes
 /// [`EVERYWHERE`], and [`PlaceSets::check`] returns an error.
 #[derive(Debug, Clone)]
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
-    /// How many more places (In, layers, Out) new sets may list, of [`limits::PLACES`] in total;
-    /// `None` if this limit was exceeded.
+    /// How many more places (In, layers, Out) new sets may list, until all sets together list
+    /// [`limits::PLACES`] places; `None` if a set exceeded this limit.
     left: Option<usize>,
 }
 
@@ -137,9 +137,9 @@ impl PlaceSets {
         self.union_of([a, b])
     }
 
-    /// Returns the union of the sets `of` of places (In, layers, Out): [`EVERYWHERE`] if any of
-    /// them is [`EVERYWHERE`], and [`NOWHERE`] if there are none. Unions of only some of the sets
-    /// are not stored, which saves memory.
+    /// Returns the union of several sets of places (In, layers, Out). It is [`EVERYWHERE`] if one
+    /// of the sets is, and [`NOWHERE`] without sets. Only the union of all sets is stored, and no
+    /// unions of some of them, which saves memory.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
@@ -149,10 +149,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places (In, layers, Out) of an operation that uses variables with the sets of
-    /// places `of`. Sets are added to the result from the smallest on, but not if the result
-    /// already has one of their places. So a number that many places share, such as a learning
-    /// rate, adds no places to those of a weight.
+    /// Returns the places (In, layers, Out) of an operation, given the place sets `of` of the
+    /// variables that it uses. The sets are added to the result from the smallest to the largest. A
+    /// set is left out if a smaller one already added one of its places. So a number that many
+    /// places share, such as a learning rate, adds no places to those of a weight.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {

@@ -1,4 +1,5 @@
-//! The order of the layers, with the pseudo-layers In and Out before and after them.
+//! The positions of a model, in their order: In (the operations before the first layer), the
+//! layers, and Out (the operations after the last layer).
 
 use crate::{
     model::Layering,
@@ -41,8 +42,9 @@ pub enum PseudoLayers {
 }
 
 impl PseudoLayers {
-    /// Returns the pseudo-layers of the full memory model: In and Out in one position if Out runs
-    /// on the first IPU (`out_is_first`), otherwise each in a position of its own.
+    /// Returns which positions besides the layers the full memory model has: In and Out in one
+    /// position if Out runs on the first IPU (`out_is_first`), otherwise each in a position of its
+    /// own.
     pub fn full(out_is_first: bool) -> Self {
         if out_is_first {
             PseudoLayers::OutWithIn
@@ -179,10 +181,12 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the position that `name` (given by the user) stands for. The first meaning that
-    /// applies is taken: the name of a layer; `In`, `Out` or `None`; the name of a module or
-    /// operation at which a layer or Out begins (`Layering::with_named`); a part of the path of a
-    /// layer's module.
+    /// Returns the position that `name` (given by the user) stands for. These meanings of `name`
+    /// are tried in order:
+    /// - the name of a layer
+    /// - `In`, `Out` or `None`
+    /// - the name of a module or operation at which a layer or Out begins (`Layering::with_named`)
+    /// - a part of the path of a layer's module
     pub fn find(&self, name: &str) -> Named {
         // The first position is called `In Out` if both In and Out are in it.
         let is_named = |&position: &usize| self.name(position).split(' ').any(|own| own == name);

@@ -33,14 +33,14 @@ impl<'a> VariablePlaces<'a> {
     /// operations use). These are the places of the operations that use them. If no such operation
     /// has a place, the first of these rules that gives a place applies:
     ///
-    /// 1. the layer that the variables' own name contains, or the places of the weight whose name
+    /// 1. the layer that the name of the variables contains, or the places of the weight whose name
     ///    it contains;
-    /// 2. the single place of all other variables of an operation that uses the variables or, if
-    ///    its other variables have several places, of all other variables of one program of the
-    ///    operation;
+    /// 2. the place of all other variables that one of the operations uses, if it is a single
+    ///    place; otherwise, the single place of all other variables that one program of the
+    ///    operation uses;
     /// 3. the places of the partner of the variables, such as the weight of an optimizer's moment
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
-    /// 4. all places of the variables that operations use together with the variables;
+    /// 4. all places of the other variables that the operations use;
     /// 5. every stage.
     ///
     /// Rules 1 to 3 are applied twice, because a variable that they place helps to place other
@@ -216,8 +216,7 @@ impl<'a> VariablePlaces<'a> {
 }
 
 /// Returns the names of weights that the name of optimizer state may contain, in the order in which
-/// they are tried: the text after each `___`, then the text before each `/`, each time the longest
-/// first.
+/// they are tried: first `w` for `Accl1___w`, then `a/w` and `a` for `a/w/Adam`.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
@@ -261,8 +260,8 @@ pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
     // compute, where 2 means two or more. A use set is stored as a smaller set and one more group.
-    // From the largest sets on, the loop raises the entry of the smaller set to that of the larger
-    // one, so that each group is checked against all sets that contain it.
+    // The loop goes from the largest sets to the smallest, and raises the entry of the smaller set
+    // to that of the larger one. So each group is checked against all sets that contain it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -273,9 +272,9 @@ pub fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// The places of the operations that use the variables of each use set, separately for the forward
-/// pass and all later passes. Copies from or to the host, and operations without a place of their
-/// own, are left out.
+/// One entry per use set (variables that the same operations use): the places (In, layers, Out) of
+/// these operations, separately for the forward pass and all later passes. Copies from or to the
+/// host, and operations without a place of their own, are left out.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
     /// The sets of places (In, layers, Out) to which `forward` and `backward` refer by index. Out

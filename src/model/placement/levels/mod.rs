@@ -19,8 +19,8 @@ pub enum Reach {
     Unknown,
     /// The node or parameter is at exactly one level (In, a layer or Out).
     At(Level),
-    /// All levels (In, layers, Out) that share a parameter. The parameter is given as an index into
-    /// [`DataFlow::parameters`](crate::model::DataFlow).
+    /// The node or operation is at all levels (In, layers, Out) that share one parameter. The
+    /// parameter is given as an index into [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
     /// The operation works on variables of several levels (In, layers, Out), so it is at no single
     /// level.
@@ -218,7 +218,8 @@ impl<'a> Levels<'a> {
 
     /// Returns the level (In, a layer or Out) nearest to a node of the data flow: before the node
     /// if `is_before`, and otherwise after it. `nodes` are the producers or the consumers of the
-    /// node. Those without a level stand for the nearest level before or after them.
+    /// node. Instead of a producer or consumer without a level, the nearest level before or after
+    /// that one counts.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -286,8 +287,7 @@ impl<'a> Levels<'a> {
         let called = self.called();
         for node in self.open(Phase::Forward) {
             // Returns whether In (the operations before the first layer) also uses a parameter of
-            // this node. The parameter may be the weight of an embedding that encoder and decoder
-            // share.
+            // this node, such as the weight of an embedding that encoder and decoder share.
             let shares_with_in = || {
                 self.parameters[node]
                     .iter()
@@ -327,9 +327,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
-    /// of this node or, if its name contains none, of the next node of the forward pass whose name
-    /// does. The entry is 0 (In) for nodes after the last one with a layer in its name, and for all
-    /// nodes up to and including the first one.
+    /// of this node or, if its name contains none, in the name of the next node of the forward pass
+    /// with a layer in its name. Entries up to the first such node, inclusive, and after the last
+    /// one are 0 (In).
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();

@@ -91,8 +91,8 @@ impl Levels<'_> {
     /// such as updates of weights. If the results of a node reach updates of parameters, the node
     /// gets the level of these parameters. If they reach none, or if several levels share the
     /// parameters, [`between`](Self::between) chooses a level from In up to the nearest one from
-    /// which gradients flow to the node. An example is the gradient of a weight that only the host
-    /// reads.
+    /// which gradients flow to the node. A gradient that only the host reads, for example, reaches
+    /// no update.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {

@@ -52,10 +52,10 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // At each node, from the last to the first, `downs` is a difference of two numbers of nodes
-        // from this one to the last: those that get data from a higher level (In, layers, Out), as
-        // in the backward pass, minus those that get data only from lower levels. The backward pass
-        // is taken to start near the node with the largest difference.
+        // `downs` compares two numbers of nodes, counted from the last node to the current one:
+        // nodes that get data from a higher level (In, layers, Out), as in the backward pass, minus
+        // nodes that get data only from lower levels. The backward pass is taken to start near the
+        // node with the largest difference.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;

@@ -145,8 +145,8 @@ fn state_is_where_the_weight_is_that_it_is_named_after() {
     assert_eq!(training.placed().variable(state), "2");
 }
 
-/// A copy and a norm use the variable `number`. The norm works on all layers, but one program of
-/// the copy uses only layer 2, so the variable is at layer 2.
+/// A copy and a norm use the variable `number`. The norm works on all layers, but the copy uses
+/// only a weight of layer 2 besides, so the variable is at layer 2.
 #[test]
 fn what_has_no_place_goes_with_an_operation_that_touches_one() {
     let mut training = Training::new();

@@ -20,8 +20,9 @@ fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
 }
 
-/// No data flows between layers and metrics, or between layers and a head if the profile lacks
-/// equivalence classes. The order of the program then decides between In and Out.
+/// No data flows between the layers and the operations `table` and `metric`. So the order of the
+/// program decides whether these are in In (before the first layer) or in Out (after the last
+/// layer).
 #[test]
 fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     let mut case = Case::default();
@@ -92,7 +93,7 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones of a loss grad");
-    // The operation with number 7 is the gradient of layer 2.
+    // Operation group 7 is that of `layer/2/x_grad`, the gradient of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
@@ -146,8 +147,8 @@ fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
 }
 
-/// Some exporters name only weights after layers, so no name of an operation contains a layer, but
-/// the names of inputs do.
+/// No name of an operation contains a layer, but the names of inputs do, as with exporters that
+/// name only weights after layers. So the inputs show the layers.
 #[test]
 fn inputs_tell_the_layer_where_no_name_does() {
     let mut case = Case::default();
@@ -190,7 +191,7 @@ fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let ones = training.case.operation_at(5, "ones grad");
     let scale = training.case.operation_at(6, "scale grad");
     training.case.passing(&[ones, scale], "");
-    // The operation group 6, which the next line passes on to, is that of `layer/3/x_grad`.
+    // Operation group 6 is that of `layer/3/x_grad`, the gradient of layer 3.
     training.case.passing(&[scale, 6], "");
     let placed = training.placed();
     for operation in [5, 6] {
