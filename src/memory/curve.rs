@@ -13,8 +13,8 @@ use std::ops::Range;
 pub struct LiveCurve {
     /// The first and the last liveness step, both inclusive, that the curve of live bytes covers.
     pub window: (u32, u32),
-    /// Bytes that the stage or model takes at each step alike: code, vertex state, fragmentation,
-    /// and additions of a pipeline such as the stash.
+    /// Bytes that the stage or model takes at every step: code, vertex state, fragmentation, and
+    /// additions of a pipeline such as the stash.
     pub fixed: u64,
     /// Bytes of the variables that are live at every step. They are not part of the bytes in
     /// `points`, which change from step to step.
