@@ -125,8 +125,8 @@ impl RangeCosts {
     }
 
     /// Returns a lower bound on the bytes of a stage with the positions `range` (end exclusive),
-    /// whatever the number of stages after it. Returns `None` if the bound exceeds the limit. A
-    /// longer range never has a lower bound below that of a shorter range within it.
+    /// whatever the number of stages after it. Returns `None` if the bound exceeds the limit. The
+    /// bound of a range is never below the bound of a shorter range within it.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         self.entries(&range)?.first().copied()
     }
@@ -159,8 +159,8 @@ impl RangeCosts {
     }
 
     /// Returns the range of layers that takes the most bytes of all ranges in the table, and these
-    /// bytes. In a pipeline, a range has several numbers of bytes, one per number of later stages;
-    /// the highest number within the limit is taken. Returns `None` if the table is empty.
+    /// bytes. In a pipeline, the bytes of a range depend on the number of later stages; the highest
+    /// bytes within the limit are used. Returns `None` if the table is empty.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {

@@ -13,10 +13,10 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 /// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// All operations of the model.
+    /// Selects all operations for the comparison of predicted with recorded bytes.
     All,
-    /// Only operations whose own names give a layer. Operations that a rule assigns to a layer are
-    /// left out.
+    /// Selects only operations whose own names give a layer, and leaves out operations that a rule
+    /// assigns to a layer.
     Layered,
 }
 
@@ -86,10 +86,9 @@ impl MemoryModel<'_> {
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether the bytes of `variable` are compared with recorded bytes: whether an
+    /// Returns whether the bytes of `variable` are compared with recorded bytes. This is so if an
     /// operation that `explaining` selects (any, or one whose own name gives a layer) uses the
-    /// variable. Returns true for each variable that holds code, since
-    /// [`MemoryModel::code_categories`] compares code.
+    /// variable, or if the variable holds code.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
@@ -158,8 +157,6 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns, for each tile of `tiles`, the bytes of code of the operation groups whose indices
-    /// `is_wanted` accepts, by [`CodeKind`].
     fn explained(&self, tiles: Range<u32>, is_wanted: impl Fn(usize) -> bool) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, is_wanted)
     }
@@ -184,8 +181,8 @@ impl MemoryModel<'_> {
     }
 
     /// Splits the recorded bytes of the fullest tile at its peak step into bytes of layers, bytes
-    /// of overhead and a rest. If several tiles are equally full, the first is chosen. Returns
-    /// `None` if the profile has no bytes by tile.
+    /// of overhead (which every stage needs) and a rest. If several tiles are equally full, the
+    /// first is chosen. Returns `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let (tile, recorded) = self.recorded_fullest_tile()?;
         let (_, step) = self.model.peak_on(tile);
@@ -216,10 +213,10 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead and a
-    /// rest. Returns one entry per category of variables in the profile, by its name. If several
-    /// categories hold one kind of code, the first of them gets the bytes of all. Categories
-    /// without bytes are left out.
+    /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead (which
+    /// every stage needs) and a rest. Returns one entry per category of variables in the profile,
+    /// by its name. If several categories hold one kind of code, the first of them gets the bytes
+    /// of all. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()

@@ -112,11 +112,11 @@ impl MemoryModel<'_> {
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
-    /// Returns whether variables are live at `step` in a stage with the positions `stage` (end
-    /// exclusive). `class` is their equivalence class (variables that are live at the same steps),
-    /// and `set` their use set (the operations that use them). Recomputation in the pipeline is
-    /// taken into account. `is_code` says whether the variables hold code: in the full memory model
-    /// they are then never live, since recorded bytes of code replace them.
+    /// Returns whether certain variables are live at `step` in a stage with the positions `stage`
+    /// (end exclusive), also if the pipeline recomputes layers. `class` is the equivalence class of
+    /// the variables (variables that are live at the same steps), and `set` their use set (the
+    /// operations that use them). `is_code` says whether the variables hold code: in the full
+    /// memory model such variables are never live, since recorded bytes of code replace them.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,

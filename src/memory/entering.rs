@@ -1,6 +1,6 @@
 //! The bytes that a range of consecutive layers gains when one more layer is added at its end:
-//! those that no earlier layer of the range uses. With them the bytes of all ranges are computed
-//! without adding up each range anew.
+//! bytes of variables and code that no earlier layer of the range uses. With these gains, the bytes
+//! of all ranges are computed without adding up each range anew.
 
 use super::{
     MemoryModel,
@@ -62,7 +62,8 @@ impl<Item: Copy> Entries<Item> {
     /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain the
     /// layer `with` and also at least one of `layers` (ascending). An item that is stored for one
     /// start applies to all later starts too. So `undo`, the inverse of the item, is stored for the
-    /// first start from which a range can no longer contain both, and cancels the item there.
+    /// first start from which a range can no longer contain both `with` and one of `layers`, and
+    /// cancels the item there.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;

@@ -210,8 +210,6 @@ mod tests {
         }
     }
 
-    /// Splits a model from the test fixtures on four IPUs, and returns the bytes of weights,
-    /// activations and other kinds of variables in each stage.
     fn of_fixture(name: &str) -> Vec<VariableKinds> {
         let folder = Path::new("fixtures").join(name);
         let files = ["profile.pop", "debug.cbor"].map(|file| folder.join(file));

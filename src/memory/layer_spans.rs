@@ -66,8 +66,6 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Merges liveness steps into runs of one layer; `layers` has the layer of each step. Steps without
-/// a layer join a run if they lie between two of its steps; otherwise they belong to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let of_layers: Vec<_> = (0u32..)
         .zip(layers)
@@ -83,8 +81,6 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
         .collect()
 }
 
-/// Returns the layer of most liveness steps, or the first of several such layers; `None` if no step
-/// has a layer. `layers` has the layer of each step.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

@@ -89,7 +89,7 @@ impl<'a> MemoryModel<'a> {
     /// compilation.
     ///
     /// # Errors
-    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
+    /// If the distinct sets of layers that share code or variables have more than 2^24 members in
     /// all; no real model comes near this number.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
@@ -198,11 +198,13 @@ impl<'a> MemoryModel<'a> {
         self.windows.len()
     }
 
-    /// Returns the first and the last liveness step (both inclusive) among which the peak of a
+    /// Returns the first and the last liveness step (both inclusive) between which the peak of a
     /// stage with the positions `layers` (end exclusive) is searched for; `None` if there is no
-    /// step. In the full memory model these are all steps of the profile. In the classic memory
-    /// model they are the steps of the stage's layers; position 0, which has the operations without
-    /// a layer, counts only in a stage without other positions.
+    /// step.
+    ///
+    /// - Full memory model: all steps of the profile.
+    /// - Classic memory model: the steps of the stage's layers. Position 0, which has the
+    ///   operations without a layer, only counts in a stage without other positions.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),

@@ -11,8 +11,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Returns the interval at which a test runs its cases: `part`, to save time, so that only every
-/// `part`-th case is run, or 1 (all cases) if the environment variable `SEEDS` is set.
+/// Returns n if a test shall run every n-th of its cases. This is `part`, to save time, or 1 (all
+/// cases) if the environment variable `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1

@@ -65,10 +65,10 @@ impl MemoryModel<'_> {
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
-    /// pipeline with a split point at the boundary sends for one micro-batch, as a pair: in the
-    /// forward pass and in the backward pass. The boundary with index n comes after the position n.
-    /// If Out (the operations after the last layer) is on the first IPU, one more entry is for the
-    /// boundary between the last position and Out.
+    /// pipeline with a split point at the boundary sends for one micro-batch: a number for the
+    /// forward pass, and one for the backward pass. The boundary with index n comes after the
+    /// position n. If Out (the operations after the last layer) is on the first IPU, one more entry
+    /// is for the boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new();
         let mut sent = [Vec::new(), Vec::new()];

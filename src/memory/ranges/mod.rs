@@ -47,9 +47,10 @@ use std::{
 };
 
 impl MemoryModel<'_> {
-    /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
-    /// bytes on each tile, with the bytes on the fullest tile of each range. In a pipeline, the
-    /// table has these bytes for each number of stages after the range.
+    /// Computes a table of ranges of consecutive positions (In, layers, Out), with the bytes of
+    /// each range on its fullest tile. The table has the ranges whose bytes have a lower bound of
+    /// at most `limit` on each tile. In a pipeline, it has the bytes for each number of stages
+    /// after the range.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -172,9 +173,8 @@ impl MemoryModel<'_> {
 /// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
 /// threads share this value.
 struct RangePass<'a> {
-    /// The memory model from which data is read that is the same in all pipelines, such as flows
-    /// (tensors with the same users). It is the first memory model with flows. If none has flows,
-    /// since there is no pipeline, it is the first of all.
+    /// The memory model for data that is the same in all pipelines, such as flows (tensors with the
+    /// same users): the first memory model with flows or, without a pipeline, the first of all.
     model: &'a MemoryModel<'a>,
     /// Whether tiles are examined one by one instead of several side by side. This is set as soon
     /// as a group of tiles has too many variables to be examined side by side: most other groups
@@ -227,10 +227,11 @@ struct RangeScratch<B, const N: usize> {
 impl RangePass<'_> {
     /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
     /// tiles, if these bytes are higher. All tiles are examined at once if possible, otherwise one
-    /// by one. `claimed` has one entry per pipeline: the first start whose ranges no thread has
-    /// begun to examine on these tiles.
+    /// by one. `claimed` has one position per pipeline: on these tiles, no thread has begun to
+    /// examine ranges that start at this position or a later one.
     ///
-    /// # Errors If one tile has more variables or code than any real tile.
+    /// # Errors
+    /// If one tile has more variables or code than any real tile.
     fn neighbours(
         &self,
         tiles: Range<u32>,
@@ -261,10 +262,12 @@ impl RangePass<'_> {
     /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
     /// memory. The caller then tries single tiles or a wider type.
     ///
-    /// `claimed` has one entry per pipeline: the first start whose ranges no thread has begun to
-    /// examine on these tiles. Threads that examine the same tiles share `claimed`.
+    /// `claimed` has one position per pipeline: on these tiles, no thread has begun to examine
+    /// ranges that start at this position or a later one. Threads that examine the same tiles share
+    /// `claimed`.
     ///
-    /// # Errors If the tiles have more variables or code than any real tile.
+    /// # Errors
+    /// If the tiles have more variables or code than any real tile.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,

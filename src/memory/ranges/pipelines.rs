@@ -176,10 +176,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the range of layers that is examined to `range`. Returns for each lane (tile) the
-    /// bytes up to which the range raises none of its peaks, so that its bytes need not be summed
-    /// exactly. The bytes that the pipeline adds are not part of these bytes. The result is
-    /// [`u64::MAX`] if the range does not fit on another tile.
+    /// Extends the examined range of layers to `range`. Returns a threshold in bytes for each lane
+    /// (tile): if the range takes no more on the tile, the tile raises none of the range's peaks,
+    /// and the bytes need not be summed exactly. The threshold does not include the bytes that the
+    /// pipeline adds. It is [`u64::MAX`] if the range does not fit on another tile.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -221,10 +221,10 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the bytes up to which the current range of layers raises none
-    /// of its peaks (one for each number of later stages). The bytes that the pipeline adds are not
-    /// part of these bytes. `beside` has those of one phase, such as transfer buffers; others, such
-    /// as the stash, are the same in every phase.
+    /// Returns a threshold in bytes for each lane (tile): if the current range of layers takes no
+    /// more on the tile, the tile raises none of the range's peaks (one for each number of later
+    /// stages). The threshold does not include the bytes that the pipeline adds: `beside` in one
+    /// phase (such as transfer buffers), and others in every phase (such as the stash).
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -313,7 +313,8 @@ pub struct Examination<'a, B, const N: usize> {
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     pub pipelines: Vec<InPipeline<'a, N>>,
-    /// The first start whose ranges of layers no thread has begun to examine on these tiles.
+    /// On these tiles, no thread has begun to examine ranges of layers that start at this position
+    /// or a later one.
     pub claimed: &'a AtomicUsize,
 }
 

@@ -170,9 +170,9 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // To undo a live range, its two ends are swapped: bytes are added where a live
-                    // range begins and subtracted where it ends, so the two live ranges cancel each
-                    // other out.
+                    // To undo a live range, a live range with swapped ends is added. Bytes are
+                    // added where a live range begins and subtracted where it ends, so the two
+                    // cancel each other out.
                     let undo = Stretch {
                         from: to,
                         to: from,

@@ -58,7 +58,7 @@ pub struct UpdateOnTile {
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// The part of the stage's bytes during the update in addition to always-live bytes: loaded
+    /// Bytes that the stage takes during the update in addition to always-live bytes: loaded
     /// optimizer state, landing pads, gathered tensors, and tensors that the update makes.
     pub taken: u64,
     /// Index of the weight update that takes the most bytes on the tile, for

@@ -336,7 +336,7 @@ struct Highest {
     /// The part of the highest live bytes that belongs to variables which every stage has. It is
     /// reported as overhead.
     common: [u64; LANES],
-    /// The first liveness step of the phase with the highest live bytes of the stage.
+    /// The first liveness step in the phase at which the stage has its highest live bytes.
     step: [u32; LANES],
 }
 

@@ -18,7 +18,6 @@ const CLASSES: u32 = 6;
 pub(crate) const GROUPS: u32 = 7;
 pub(crate) const VERTEX_TYPES: u32 = 3;
 
-/// A random model as plain lists, so that the rules of the memory model can be applied directly.
 #[derive(Debug, Clone)]
 pub(crate) struct Plain {
     /// One entry per equivalence class of variables: the half-open live ranges; `None` for a class
