@@ -13,8 +13,9 @@ use rustc_hash::FxHashMap;
 /// elements), but never in both.
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
-    /// Bytes of temporaries: variables that only one operation group uses and that are not always
-    /// live. A lower available memory proportion limits these bytes.
+    /// Bytes of temporaries: variables that only one operation group (operations with one debug
+    /// context) uses and that are not always live. A lower available memory proportion, a setting
+    /// of matrix products and convolutions, limits these bytes.
     pub temporaries: u64,
     /// The name of the weight whose operations use the most bytes of temporaries, and these bytes.
     /// `None` if no operation with temporaries uses a named weight.
@@ -25,9 +26,10 @@ pub struct Reducible {
 }
 
 impl MemoryModel<'_> {
-    /// Returns the memory of each operation group (operations that share programs) by itself: the
-    /// bytes of a stage that has only this group, summed over all tiles. On each tile, the
-    /// variables of the group count at the step at which they take the most bytes on this tile.
+    /// Returns the memory of each operation group (operations with one debug context) by itself:
+    /// the bytes of a stage that has only this group, summed over all tiles. On each tile,
+    /// variables are counted at the step at which the group's variables take the most bytes on this
+    /// tile.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];

@@ -28,9 +28,9 @@ pub struct TileSum {
     pub bytes: u64,
 }
 
-/// Returns the bytes of code of one operation group on each tile, by kind, without the code of
-/// vertex types, which operation groups share. In the full memory model, all memory of vertices
-/// besides their code counts as vertex state, and loops have control code of their own.
+/// Returns the bytes of code of one operation group on each tile, by kind. Vertex code is left out,
+/// since operation groups share it. In the full memory model, all memory of vertices besides their
+/// code counts as vertex state, and a loop has control code in addition to that of its body.
 pub fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let (vertices, control) = match rules {
         Rules::Classic => (&code.vertex_state, &code.control_code),
@@ -48,9 +48,9 @@ pub fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
 pub type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
 /// Sums the code in `placed` by kind and by the set of positions (In, layers, Out) that need it.
-/// Code that several positions share belongs to the set of all of them, so that a stage has it only
-/// once; such sets are added to `sets`. The sums are complete on `tiles`; on other tiles, bytes may
-/// be missing.
+/// Code that several positions share belongs to the set of all these positions, so that a stage has
+/// it only once. New sets are added to `sets`. The sums are complete on `tiles`; on other tiles,
+/// bytes may be missing.
 pub fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -103,8 +103,9 @@ pub fn by_tile<'a>(
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let mut runs = bytes.runs();
-    // Mostly, `tiles` are all tiles of the model. Looking at the first and the last run (of tiles
-    // with equal bytes) then avoids a binary search, which reads runs at distant addresses.
+    // Usually, `tiles` are all tiles of the model. A look at the first and the last of the `runs`
+    // (neighbouring tiles with equal bytes) then avoids a binary search, which reads distant memory
+    // addresses.
     if runs.first().is_some_and(|run| run.to <= tiles.start) {
         runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     }
@@ -114,9 +115,9 @@ fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     runs
 }
 
-/// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
-/// group may be divided into clusters of programs that use the same variables; then each cluster
-/// has its own entry. Code that no position needs is left out.
+/// Returns the code of each operation group (operations with one debug context) with the positions
+/// (In, layers, Out) that run it. If a group is divided into clusters (programs that use the same
+/// variables), each cluster has its own entry. Code that no position needs is left out.
 pub fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
@@ -219,9 +220,9 @@ pub fn load<const N: usize>(
     code.entries.check()
 }
 
-/// Returns the bytes of a piece of code on each of `tiles`, in an array with one entry per tile;
-/// `None` if it is on none of `tiles`. `sums` has its bytes on all tiles, as disjoint runs of tiles
-/// in ascending order.
+/// Returns the bytes of a piece of code on each of `tiles`, in an array with one entry per tile.
+/// Returns `None` if the code is on none of `tiles`. `sums` has the bytes of the code on all tiles,
+/// as disjoint runs of tiles in ascending order.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
         .iter()
@@ -235,25 +236,24 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
     found
 }
 
-/// The recorded memory of one tile that no operation explains. Each IPU of a pipeline has its own
-/// stack, run-time and host exchange, so the full memory model adds this memory to every stage.
+/// Bytes of one tile that belong to no operation: its overhead (code that every stage needs) and
+/// its fragmentation.
 ///
-/// These bytes are measured: on each tile and for each kind of code, the recorded bytes beyond the
-/// code of all operations; the variables that no operation uses, at the steps where they are live;
-/// and variables that only operations made by the compiler use. That each stage of a pipeline needs
-/// all of them is assumed.
+/// Overhead code is measured: for each kind of code, the recorded bytes beyond the code of all
+/// operations. Each IPU of a pipeline has its own stack, run-time and host exchange, so the full
+/// memory model assumes that every stage needs this code.
 ///
-/// Fragmentation comes on top: the recorded bytes of a tile beyond always-live variables and the
-/// peak of all other variables (36 bytes on one tile of a real profile, up to 18 % of a tile in
-/// others). A stage has it in proportion to the bytes that it takes of the tile (docs/model.md,
-/// "Overhead and fragmentation").
+/// Fragmentation is the recorded bytes of a tile beyond always-live variables and the peak of all
+/// other variables (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A
+/// stage has a share of the fragmentation, in proportion to the bytes that it takes of the tile
+/// (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub struct TileOverhead {
     /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). The code
     /// that is predicted for a stage is limited to these bytes, since operations may share code
     /// that is predicted for each of them.
     recorded: [u64; 4],
-    /// The bytes of code that no operation explains, so that every stage needs them: the recorded
+    /// The bytes of code that every stage needs, since they belong to no operation: the recorded
     /// bytes minus the code of all operations, but at least 0, by
     /// [`CodeKind`](crate::profile::CodeKind).
     pub code: [u64; 4],
@@ -277,8 +277,8 @@ impl TileOverhead {
         vec![of_tile; model.target.num_tiles as usize]
     }
 
-    /// Computes the overhead of each tile in the full memory model: the recorded bytes that no
-    /// operation explains.
+    /// Computes the overhead (bytes that every stage needs) and the fragmentation of each tile in
+    /// the full memory model.
     pub fn of_tiles(model: &Model) -> Vec<Self> {
         let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
         (0u32..)

@@ -4,14 +4,13 @@
 use std::ops::Range;
 
 /// A table of all ranges of consecutive positions (In, layers, Out) that can fit in the memory of a
-/// tile, with the bytes that a stage of the range takes on its fullest tile.
+/// tile, with the bytes that a stage of the range takes on its fullest tile. In has the operations
+/// before the first layer, and Out the operations after the last layer.
 ///
-/// Positions are indices in the layer order; position 0 is In or, for operations without a layer,
-/// None. Each range has a lower bound on its bytes, which never falls when a position is added to
-/// the range. So the ranges in the table that begin at one position end before the first range
-/// whose bound exceeds the limit. In a pipeline the bytes of a range also depend on the number of
-/// stages after it (docs/model.md, "Pipelines"), so a longer range may need fewer bytes than a
-/// shorter range.
+/// Each range has a lower bound on its bytes, which never falls when a position is added to the
+/// range. If the bound exceeds the limit, the table has neither the range nor longer ranges from
+/// the same start. In a pipeline, the bytes of a range also depend on the number of stages after it
+/// (docs/model.md, "Pipelines"), and a longer range may need fewer bytes than a shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// The maximum number of stages of a split. The bytes of a range are stored for each number of
@@ -87,9 +86,9 @@ impl RangeCosts {
         Self::new((0..self.layers()).map(least).collect())
     }
 
-    /// Returns the number of positions in the layer order: In (the operations before the first
-    /// layer), the layers, and Out (the operations after the last layer). If In and Out are not
-    /// separate, all operations without a layer have one position, None.
+    /// Returns the number of positions: In (the operations before the first layer), the layers, and
+    /// Out (the operations after the last layer). If In and Out are not separate, all operations
+    /// without a layer share one position, which is named `None`.
     pub fn layers(&self) -> usize {
         self.rows.len()
     }
@@ -112,8 +111,9 @@ impl RangeCosts {
 
     /// Returns the bytes on the fullest tile of a stage with the positions `range` (end exclusive)
     /// that has `after` stages after it. Without a pipeline, `after` has no effect. Returns `None`
-    /// if the bytes exceed the limit of the table, or if no split can have the stage: in a
-    /// pipeline, `after` is 0 exactly if `range` ends with the last position.
+    /// if the bytes exceed the limit of the table. In a pipeline, also returns `None` if no split
+    /// can have the stage: a last stage must end with the last position, and any other stage must
+    /// end before it.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let (&least, by_depth) = self.entries(&range)?.split_first()?;
         if !self.is_by_depth() {
@@ -126,7 +126,7 @@ impl RangeCosts {
 
     /// Returns a lower bound on the bytes of a stage with the positions `range` (end exclusive),
     /// whatever the number of stages after it. Returns `None` if the bound exceeds the limit. The
-    /// bound never falls when the range grows.
+    /// bound of a range is never below the bound of a shorter range within it.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         self.entries(&range)?.first().copied()
     }
@@ -159,8 +159,8 @@ impl RangeCosts {
     }
 
     /// Returns the range of layers that takes the most bytes of all ranges in the table, and these
-    /// bytes. In a pipeline, a range has several numbers of bytes, one per number of later stages;
-    /// the highest number within the limit is taken. Returns `None` if the table is empty.
+    /// bytes. In a pipeline, the bytes of a range depend on the number of later stages; the highest
+    /// bytes within the limit are used. Returns `None` if the table is empty.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {

@@ -1,5 +1,5 @@
-//! Compares the memory that the compiler recorded with the bytes that operations explain, to show
-//! how complete the memory model is.
+//! Compares the memory that the compiler recorded with the memory that the model predicts from
+//! operations, to show how complete the model is.
 
 use super::{MemoryModel, Rules, code::explained};
 use crate::{
@@ -13,7 +13,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 /// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// Selects all operations of the model for the comparison of predicted with recorded bytes.
+    /// Selects all operations for the comparison of predicted with recorded bytes.
     All,
     /// Selects only operations whose own names give a layer, and leaves out operations that a rule
     /// assigns to a layer.
@@ -86,18 +86,16 @@ impl MemoryModel<'_> {
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether the bytes of `variable` are compared with recorded bytes: whether any of the
-    /// operations that `explaining` selects (all, or those whose own names give a layer) uses it.
-    /// Always true for variables that hold code, since [`MemoryModel::code_categories`] compares
-    /// the bytes of each kind of code.
+    /// Returns whether the bytes of `variable` are compared with recorded bytes. This is so if an
+    /// operation that `explaining` selects (any, or one whose own name gives a layer) uses the
+    /// variable, or if the variable holds code.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the name of the kind of code, such as vertex code, that variables of the category
-    /// `category` hold: the first of the profile's categories of this kind, such as `vertexCode`.
-    /// Bytes of code are compared with recorded bytes under this name. Returns `None` if variables
-    /// of `category` hold data.
+    /// Returns the name under which code in variables of the category `category` is compared with
+    /// recorded bytes: the first of the profile's categories for the same kind of code, such as
+    /// `vertexCode`. Returns `None` if variables of `category` hold data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -113,9 +111,8 @@ impl MemoryModel<'_> {
             .any(|group| self.explains_by(explaining, group))
     }
 
-    /// Returns the names of the profile's categories of variables that hold code of this `kind`. In
-    /// the classic memory model only the first category counts: of vertex state, for example, only
-    /// the state of vertex instances.
+    /// Returns the profile's categories of variables that hold code of this `kind`. The classic
+    /// memory model counts only the first of them: for vertex state, the state of vertex instances.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -160,8 +157,6 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns, for each tile of `tiles`, the bytes of code of the operation groups whose indices
-    /// `is_wanted` accepts, by [`CodeKind`].
     fn explained(&self, tiles: Range<u32>, is_wanted: impl Fn(usize) -> bool) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, is_wanted)
     }
@@ -186,8 +181,8 @@ impl MemoryModel<'_> {
     }
 
     /// Splits the recorded bytes of the fullest tile at its peak step into bytes of layers, bytes
-    /// of overhead and a rest. If several tiles are equally full, the first is chosen. Returns
-    /// `None` if the profile has no bytes by tile.
+    /// of overhead (which every stage needs) and a rest. If several tiles are equally full, the
+    /// first is chosen. Returns `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let (tile, recorded) = self.recorded_fullest_tile()?;
         let (_, step) = self.model.peak_on(tile);
@@ -218,10 +213,10 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead and a
-    /// rest. Returns one entry per category of variables in the profile, by its name. If several
-    /// categories hold one kind of code, the first of them gets the bytes of all. Categories
-    /// without bytes are left out.
+    /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead (which
+    /// every stage needs) and a rest. Returns one entry per category of variables in the profile,
+    /// by its name. If several categories hold one kind of code, the first of them gets the bytes
+    /// of all. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()

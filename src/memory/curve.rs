@@ -13,8 +13,8 @@ use std::ops::Range;
 pub struct LiveCurve {
     /// The first and the last liveness step, both inclusive, that the curve of live bytes covers.
     pub window: (u32, u32),
-    /// Bytes that the stage or model takes at each step alike: code, vertex state, fragmentation,
-    /// and additions of a pipeline such as the stash.
+    /// Bytes that the stage or model takes at every step: code, vertex state, fragmentation, and
+    /// additions of a pipeline such as the stash.
     pub fixed: u64,
     /// Bytes of the variables that are live at every step. They are not part of the bytes in
     /// `points`, which change from step to step.
@@ -112,11 +112,11 @@ impl MemoryModel<'_> {
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
-    /// Returns whether variables are live at `step` in a stage with the positions `stage` (end
-    /// exclusive). `class` is their equivalence class (variables that are live at the same steps),
-    /// and `set` their use set (the operations that use them). Recomputation in the pipeline is
-    /// taken into account. `is_code` says whether the variables hold code: in the full memory model
-    /// they are then never live, since recorded bytes of code replace them.
+    /// Returns whether certain variables are live at `step` in a stage with the positions `stage`
+    /// (end exclusive), also if the pipeline recomputes layers. `class` is the equivalence class of
+    /// the variables (variables that are live at the same steps), and `set` their use set (the
+    /// operations that use them). `is_code` says whether the variables hold code: in the full
+    /// memory model such variables are never live, since recorded bytes of code replace them.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,

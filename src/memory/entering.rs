@@ -1,6 +1,6 @@
 //! The bytes that a range of consecutive layers gains when one more layer is added at its end:
-//! those that no earlier layer of the range uses. With them the bytes of all ranges are computed
-//! without adding up each range anew.
+//! bytes of variables and code that no earlier layer of the range uses. With these gains, the bytes
+//! of all ranges are computed without adding up each range anew.
 
 use super::{
     MemoryModel,
@@ -20,12 +20,11 @@ use crate::{
 #[derive(Default)]
 pub struct Entries<Item> {
     /// One list per position at which a range of layers can begin, with pairs of a layer and an
-    /// item (such as the bytes of a variable). A range has the item of a pair if it contains the
-    /// layer, and begins at the position of the list or later.
+    /// item (such as the bytes of a variable). A range that begins at the position of the list, or
+    /// later, gains the item when it grows to the layer.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of pairs of a layer and an item (such as the bytes of a variable that the layer
-    /// uses) that [`Entries::enter`] was called to add. It includes the pairs that were not stored,
-    /// because there are too many for memory.
+    /// How many pairs of a layer and an item (such as the bytes of a variable that the layer uses)
+    /// were added. Pairs that were not stored, because there are too many for memory, are included.
     count: usize,
 }
 
@@ -37,8 +36,8 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item, such as the bytes of a variable, that a range has as soon as it contains any
-    /// of `layers` (ascending). If there are too many items, it is left out and [`Entries::check`]
-    /// fails from then on.
+    /// of `layers` (ascending). If there are too many items, this one is left out, and
+    /// [`Entries::check`] fails from then on.
     pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -61,9 +60,10 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain the
-    /// layer `with` and also at least one of `layers` (ascending). What is stored for one start
-    /// applies to all later starts too. So `undo`, the inverse of the item, is stored for the
-    /// starts from which ranges no longer contain both; there the two cancel out.
+    /// layer `with` and also at least one of `layers` (ascending). An item that is stored for one
+    /// start applies to all later starts too. So `undo`, the inverse of the item, is stored for the
+    /// first start from which a range can no longer contain both `with` and one of `layers`, and
+    /// cancels the item there.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -80,12 +80,7 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Checks that no items, such as the bytes of variables, were left out because there were too
-    /// many.
-    ///
-    /// # Errors
-    /// If more than [`limits::ENTRIES`] pairs of a layer and an item were added: the tiles have
-    /// more variables or code than any real tile.
+    /// Checks that no items, such as the bytes of variables, were left out.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         if self.count > limits::ENTRIES {
             return Err(TooManyPlaces);
@@ -140,8 +135,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     }
 
     /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order, since each call adds the bytes that are stored for its start to the
-    /// bytes of all earlier starts, which still apply.
+    /// 1, ... in this order: each call adds the bytes that are stored for its start to the bytes of
+    /// the starts before, which still apply.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

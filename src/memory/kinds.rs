@@ -39,7 +39,7 @@ impl VariableKinds {
 }
 
 /// Rules that determine the kind of a variable, such as weight or activation, from the operations
-/// that use it. Each list has one entry per distinct set of operations that use some variable.
+/// that use the variable.
 struct KindRules<'a> {
     model: &'a Model,
     /// Whether every weight of the model has a label, from the debug context, that marks it as a
@@ -128,9 +128,9 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // During a weight update all parameters are on the chip, so the bytes of parameters
-                // are counted by kind whether or not they are live at the step. The bytes of
-                // tensors that the update makes are counted as state, not as variables.
+                // During a weight update all parameters are on the chip, so their bytes are counted
+                // even if they are not live at the step. The bytes of tensors that the update makes
+                // are counted as optimizer state, not as variables.
                 let is_filled = update.is_some_and(|update| update.of(number).fills_holes)
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -210,8 +210,6 @@ mod tests {
         }
     }
 
-    /// Splits a model from the test fixtures on four IPUs, and returns the bytes of weights,
-    /// activations and other kinds of variables in each stage.
     fn of_fixture(name: &str) -> Vec<VariableKinds> {
         let folder = Path::new("fixtures").join(name);
         let files = ["profile.pop", "debug.cbor"].map(|file| folder.join(file));

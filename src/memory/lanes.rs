@@ -4,13 +4,13 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// The number of neighbouring tiles whose bytes are summed side by side: the tiles are the lanes of
-/// an array. The number is small in tests, so that small models have several groups of tiles.
+/// The number of neighbouring tiles whose bytes are summed side by side, as entries (*lanes*) of an
+/// array. The number is small in tests, so that small models have several groups of tiles.
 pub const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A number type for bytes on one tile (in one lane), in which arrays of lanes are added fast. Sums
-/// wrap around. So a final sum of at most [`Bytes::HIGHEST`] is right, in whatever order bytes are
-/// added and subtracted.
+/// A number type for bytes on one tile. Arrays of it, with one entry (*lane*) for each of several
+/// tiles, are added fast. Sums wrap around, so bytes may be added and subtracted in any order: the
+/// final sum is right if it is at most [`Bytes::HIGHEST`].
 pub trait Bytes: Copy + Default + Ord + Send {
     /// The highest number of bytes that a sum in this number type can hold. Tiles with more bytes
     /// need a wider type.

@@ -15,18 +15,20 @@ pub struct LayerSpan {
     pub to: u32,
 }
 
-/// The maximum number of runs of liveness steps that [`MemoryModel::layer_spans`] returns. If there
-/// were more runs, all steps are cut into at most this number of pieces of equal length instead,
-/// and each piece is attributed to one layer.
+/// The maximum number of spans (consecutive liveness steps of one layer) that
+/// [`MemoryModel::layer_spans`] returns. If there are more, all steps are cut into at most this
+/// number of pieces of equal length instead, and each piece is attributed to one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
-    /// Returns the runs of liveness steps that belong to one layer, in the order of steps. A step
-    /// belongs to the layer of the operation that runs it; if several operations run at the step,
-    /// the shortest operation decides. A step without a layer belongs to a run if it is between
-    /// steps of the run's layer, and otherwise to no run. If there are more than 600 runs, all
-    /// steps are cut into at most 600 pieces of equal length instead, and each piece belongs to the
-    /// layer that most of its steps have.
+    /// Returns spans of consecutive liveness steps that belong to one layer, in the order of steps.
+    ///
+    /// - A step belongs to the layer of the operation that runs it. If several operations run at
+    ///   the step, the shortest decides.
+    /// - A step without a layer belongs to a span if it lies between steps of the span's layer, and
+    ///   otherwise to no span.
+    /// - If there are more than 600 spans, all steps are cut into at most 600 pieces of equal
+    ///   length instead. Each piece belongs to the layer that most of its steps have.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -41,9 +43,9 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// Returns the layer of each liveness step, by its position in the layer order. If several
-    /// operation groups with exactly one layer run at a step, the group that runs for the fewest
-    /// steps decides. `None` if no such group runs at the step.
+    /// Returns the layer of each liveness step, by its position in the layer order. Only operation
+    /// groups with exactly one layer are considered. If several of them run at a step, the group
+    /// that runs for the fewest steps decides; if none does, the entry is `None`.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let spans = self
             .model
@@ -64,8 +66,6 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Merges liveness steps into runs of one layer; `layers` has the layer of each step. Steps without
-/// a layer join a run if they lie between two of its steps; otherwise they belong to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let of_layers: Vec<_> = (0u32..)
         .zip(layers)
@@ -81,8 +81,6 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
         .collect()
 }
 
-/// Returns the layer of most liveness steps, or the first of several such layers; `None` if no step
-/// has a layer. `layers` has the layer of each step.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

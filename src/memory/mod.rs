@@ -58,9 +58,9 @@ pub struct MemoryModel<'a> {
     placement: &'a Placement,
     rules: Rules,
     sets: Arc<PlaceSets>,
-    /// The bytes of code, which several layers may share. Each entry has the bytes of one
-    /// [`CodeKind`](crate::profile::CodeKind) and a set of positions (In, layers, Out): a stage
-    /// with any of these positions has the bytes once.
+    /// One entry per piece of code: its kind ([`CodeKind`](crate::profile::CodeKind)), its bytes,
+    /// and a set of positions (In, layers, Out). A stage with any of these positions has the bytes
+    /// once.
     code: Arc<[CodeItem]>,
     /// One entry per tile: the bytes that every stage needs whatever its layers, such as the stack,
     /// and the bytes of fragmentation.
@@ -69,9 +69,9 @@ pub struct MemoryModel<'a> {
     /// sends to other stages follows from its flows. `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The role of each variable in the weight update, if optimizer state is loaded or gathered for
-    /// the update. The update may then take more bytes than the forward and the backward pass.
-    /// `None` if all optimizer state stays on the chip, or if the model does not train.
+    /// The weight updates, if optimizer state is loaded or gathered for them: they may then take
+    /// more bytes than the forward and the backward pass. `None` if all optimizer state stays on
+    /// the chip, or if the model does not train.
     update: Option<Arc<UpdatePhase>>,
     /// One entry per phase of a step (see [`PHASES`]), such as the backward pass: its half-open
     /// range of liveness steps. The range is empty if the model does not have the phase.
@@ -89,7 +89,7 @@ impl<'a> MemoryModel<'a> {
     /// compilation.
     ///
     /// # Errors
-    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
+    /// If the distinct sets of layers that share code or variables have more than 2^24 members in
     /// all; no real model comes near this number.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
@@ -152,19 +152,19 @@ impl<'a> MemoryModel<'a> {
         self.pipeline
     }
 
-    /// Returns two numbers: the additional copies that `stage` keeps of each tensor that it
-    /// stashes, and the forward pipeline stages after `stage`. The second number determines the
-    /// first. Returns `None` without a pipeline, or if `stage` leaves open how many stages come
-    /// after it.
+    /// Returns two numbers: how many additional copies `stage` keeps of each tensor that it stashes
+    /// for micro-batches in flight, and how many forward pipeline stages come after `stage`.
+    /// Returns `None` without a pipeline, or if `stage` leaves open how many stages come after it.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);
         Some((flows.copies(depth), depth))
     }
 
-    /// Returns whether `stage` keeps additional copies, for the micro-batches in flight, of the
-    /// variables with the equivalence class `class` and the use set `set` (the operations that use
-    /// them).
+    /// Returns whether `stage` stashes certain variables, that is, keeps additional copies of them
+    /// for the micro-batches in flight. `class` is the equivalence class of the variables
+    /// (variables that are live at the same steps), and `set` their use set (the operations that
+    /// use them).
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         self.has_copies(stage)
             && self
@@ -179,8 +179,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// A model without a pipeline has none, so they are found here, and do not yet tell at which
-    /// liveness steps variables are live in the stages of a pipeline.
+    /// A memory model without a pipeline has none, so new flows are made. They have no live ranges
+    /// for the stages of a pipeline yet.
     fn flows_or_new(&self) -> Flows {
         self.flows
             .clone()
@@ -191,17 +191,20 @@ impl<'a> MemoryModel<'a> {
         &self.placement.positions
     }
 
-    /// Returns the number of positions in the layer order: In, the layers and Out. If In and Out
-    /// are not separate, all operations without a layer have one position, None.
+    /// Returns the number of positions: In (the operations before the first layer), the layers, and
+    /// Out (the operations after the last layer). If In and Out are not separate, all operations
+    /// without a layer share one position, which is named `None`.
     pub fn layers(&self) -> usize {
         self.windows.len()
     }
 
-    /// Returns the first and the last liveness step (both inclusive) among which the peak of a
+    /// Returns the first and the last liveness step (both inclusive) between which the peak of a
     /// stage with the positions `layers` (end exclusive) is searched for; `None` if there is no
-    /// step. In the full memory model these are all steps of the profile. In the classic memory
-    /// model they are the steps of the stage's layers; position 0, which has the operations without
-    /// a layer, counts only in a stage without other positions.
+    /// step.
+    ///
+    /// - Full memory model: all steps of the profile.
+    /// - Classic memory model: the steps of the stage's layers. Position 0, which has the
+    ///   operations without a layer, only counts in a stage without other positions.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -210,10 +213,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the steps that the position `layer` adds to those among which the peak of a stage is
-    /// searched for ([`MemoryModel::window`]), as the first and the last liveness step (both
-    /// inclusive). Returns `None` if the position adds no steps. Position 0, which has the
-    /// operations without a layer, adds none in the classic memory model.
+    /// Returns the first and the last liveness step (both inclusive) at which the position `layer`
+    /// may give a stage its peak (see [`MemoryModel::window`]). Returns `None` if there are no such
+    /// steps. This is always so in the classic memory model for position 0, which has the
+    /// operations without a layer.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -258,9 +261,8 @@ fn fullest(bytes: impl Iterator<Item = u64>) -> Option<(u32, u64)> {
 
 /// Divides the liveness steps into phases, such as the backward pass (see [`PHASES`]), as half-open
 /// ranges. Without a backward pass, and in the classic memory model, only the first phase has
-/// steps. The last phase begins after the last forward or backward operation. Operations without a
-/// place (In, a layer or Out) of their own, which are placed where their variables are used, are
-/// ignored.
+/// steps. The last phase begins after the last forward or backward operation. Operations that are
+/// only placed where their variables are used are ignored.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start.unwrap_or(steps);

@@ -3,8 +3,8 @@
 use super::lanes;
 use std::{collections::BTreeMap, ops::Range};
 
-/// The live bytes at each liveness step of a window of steps, on up to `N` tiles with one lane
-/// each. Variables are added one by one.
+/// The live bytes at each step of a range of liveness steps, side by side for up to `N` tiles.
+/// Variables are added one by one.
 pub struct StepSums<const N: usize> {
     window: Range<u32>,
     /// Changes of the live bytes within `window`, where variables begin or cease to be live: pairs
@@ -21,9 +21,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `ranges`, which are
-    /// its half-open live ranges. Steps outside the window that [`StepSums::new`] was given are
-    /// ignored.
+    /// Adds the bytes of a variable, by lane (tile), at the liveness steps of `ranges`, the
+    /// variable's half-open live ranges. Steps outside the window that [`StepSums::new`] was given
+    /// are ignored.
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -134,10 +134,10 @@ pub fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
     found
 }
 
-/// Cuts a sequence of liveness steps (or tiles) into pieces at both ends of each of `ranges`. These
-/// are half-open, and each belongs to an owner, such as a layer. Calls `visit` for each piece in
-/// ascending order: with its first step, its end, and the owners whose ranges contain the piece,
-/// each with the number of these ranges. Pieces in no range are skipped.
+/// Cuts a sequence of liveness steps (or tiles) into pieces at both ends of each of `ranges`. Each
+/// range is half-open and has an owner, such as a layer. Calls `visit` for each piece that is in a
+/// range, in ascending order: with its first step, its end (exclusive), and the owners of the
+/// ranges that contain the piece, each with the number of such ranges.
 pub fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Returns `part` if a test shall run only every `part`-th of its cases to save time, or 1 (all
+/// Returns n if a test shall run every n-th of its cases. This is `part`, to save time, or 1 (all
 /// cases) if the environment variable `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {

@@ -4,10 +4,9 @@ use super::{MemoryModel, steps::merged};
 use crate::model::{Framework, PlaceSet, ascending, crossing};
 use rustc_hash::FxHashMap;
 
-/// All variables of one equivalence class (live at the same steps) that the same layers use. The
-/// fields are these layers (ascending), the variables' half-open live ranges, and the sum of their
-/// bytes over all tiles. A layer here is any position of the layer order, including In and Out (or
-/// None, the only such position in the classic memory model).
+/// Variables of one equivalence class (live at the same steps) that the same layers use: these
+/// layers (ascending), the half-open live ranges of the variables, and the sum of their bytes over
+/// all tiles. Operations before the first layer and after the last count as layers too.
 struct LiveShare<'a> {
     layers: &'a [u32],
     ranges: &'a [(u32, u32)],
@@ -54,8 +53,8 @@ impl MemoryModel<'_> {
     /// variable flows across if one of its live ranges begins and ends in layers on different
     /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // Variables that only one layer uses flow across no boundary between layers. They are left
-        // out to save time, since most variables are of this kind.
+        // Variables that only one layer uses flow across no boundary between layers. Most variables
+        // are of this kind, so they are left out to save time.
         let flows = self.used_by(2).into_iter().flat_map(|shared| {
             let ranges = shared.ranges.iter();
             merged(ranges.filter_map(|&range| self.span(&shared, range)))
@@ -66,10 +65,10 @@ impl MemoryModel<'_> {
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
-    /// pipeline with a split point at the boundary sends for one micro-batch, first in the forward
-    /// pass, then in the backward pass. The boundary with index n comes after the position n. If
-    /// Out (the operations after the last layer) is on the first IPU, one more entry is for the
-    /// boundary between the last position and Out.
+    /// pipeline with a split point at the boundary sends for one micro-batch: a number for the
+    /// forward pass, and one for the backward pass. The boundary with index n comes after the
+    /// position n. If Out (the operations after the last layer) is on the first IPU, one more entry
+    /// is for the boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new();
         let mut sent = [Vec::new(), Vec::new()];
@@ -113,8 +112,8 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Collects the variables that at least `layers` layers use, grouped by equivalence class and
-    /// by the layers that use them.
+    /// Collects the variables that at least `layers` layers use, grouped by equivalence class
+    /// (variables that are live at the same steps) and by the layers that use them.
     fn used_by(&self, layers: usize) -> Vec<LiveShare<'_>> {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = &self.placement.sharing;
@@ -134,9 +133,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns two lists of layers that use the variables of `shared`, for one half-open live range
-    /// of these variables: the layers that run when the range begins, and the layers that run when
-    /// it ends. The variables flow from layers of the first list to layers of the second.
+    /// Returns two lists of layers that use the variables of `shared`: the layers that run when one
+    /// half-open live range of these variables begins, and the layers that run when it ends. The
+    /// variables flow from layers of the first list to layers of the second.
     fn ends(&self, shared: &LiveShare<'_>, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let at = |step: u32| {
             let runs = |(first, last): (u32, u32)| (first..=last).contains(&step);
@@ -149,9 +148,9 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the lowest and the highest layer in which a half-open live range of the variables of
-    /// `shared` begins or ends. Only layers that use the variables are considered. The variables
-    /// cross every boundary between the two layers. Returns `None` if the range begins or ends in
-    /// no such layer.
+    /// `shared` begins or ends, among the layers that use the variables. The variables cross every
+    /// boundary between these two layers. Returns `None` if no such layer runs when the range
+    /// begins, or none when it ends.
     fn span(&self, shared: &LiveShare<'_>, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         Some((

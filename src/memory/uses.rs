@@ -1,10 +1,11 @@
-//! The variables that stages have, and the liveness steps at which they are live. All variables
-//! with one equivalence class and one use set (the operation groups that use them) form a *use*,
-//! which has an index.
+//! The variables that stages have, and the liveness steps at which they are live. Variables of one
+//! equivalence class (live at the same steps) and one use set (used by the same operation groups)
+//! form a *use*, which has an index.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
-//! The live ranges and users of a use are therefore looked up once for several tiles, and the bytes
-//! of these tiles are summed side by side in lanes (one lane for each tile).
+//! The live ranges of a use and the operations that use it are therefore looked up once for several
+//! tiles. The bytes on these tiles are summed side by side in an array with one entry, a *lane*,
+//! for each tile.
 
 use super::{
     MemoryModel, Rules,
@@ -13,9 +14,9 @@ use super::{
 use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 
-/// All variables that stages have, grouped by equivalence class and use set (the operations that
-/// use them). Such a group is a *use*. Uses are numbered from 0: first those of variables with
-/// data, in the order of the model, then those of variables with code.
+/// All variables that stages have. Variables with the same live steps (equivalence class) and the
+/// same users (use set) form a *use*. Uses are numbered from 0: first those of variables with data,
+/// in the order of the model, then those of variables with code.
 #[derive(Debug, Clone, Copy)]
 pub struct CountedUses<'a> {
     pub data: &'a VariableGroups,
@@ -32,8 +33,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over all uses, that is, groups of variables with one equivalence class and use set,
-    /// in the order of their indices. Each use has its bytes over all tiles.
+    /// Iterates over all uses (groups of variables with the same live steps and users) in the order
+    /// of their indices. Each use has its bytes over all tiles.
     pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
         self.data
             .uses()
@@ -50,9 +51,9 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
-    /// on `tile`. Each use has its bytes on this tile; if they exceed 32 bits, the use comes
-    /// several times, each time with a part of them.
+    /// Iterates over the uses (groups of variables with the same live steps and users) on `tile`,
+    /// each with its bytes on this tile. A use whose bytes exceed 32 bits comes several times, each
+    /// time with a part of its bytes.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
         self.numbered_on_tile(tile)
             .map(|(number, bytes)| VariableUse {
@@ -61,9 +62,9 @@ impl<'a> CountedUses<'a> {
             })
     }
 
-    /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
-    /// on `tile`. Returns pairs of the index of a use (see [`CountedUses`]) and its bytes on this
-    /// tile; if they exceed 32 bits, the use comes several times, each time with a part of them.
+    /// Iterates over the uses (groups of variables with the same live steps and users) on `tile`,
+    /// as pairs of the index of a use (see [`CountedUses`]) and its bytes on this tile. A use whose
+    /// bytes exceed 32 bits comes several times, each time with a part of its bytes.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
             uses.iter()
@@ -71,9 +72,9 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// Returns the uses (variables with one equivalence class and use set) on `tile` as two
-    /// ascending lists: first those with data, then those with code. A number in a list plus the
-    /// offset of the list is the index of the use (see [`CountedUses`]).
+    /// Returns the uses (groups of variables with the same live steps and users) on `tile` as two
+    /// ascending lists: uses with data, and uses with code. A number in a list plus the offset of
+    /// the list is the index of the use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         [
@@ -84,11 +85,12 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Calls `visit` with the liveness steps at which variables are live, as half-open ranges
+    /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
     /// (`None` for all steps). `number` is the index of the variables in [`CountedUses`]. In a
-    /// pipeline, the steps may differ between stages, so `visit` may be called several times. Its
-    /// first argument is the condition that a stage must meet for the steps to apply
-    /// ([`MemoryModel::has_part`]). Variables that are off the chip in both passes are left out.
+    /// pipeline, the steps may differ between stages: then `visit` is called once for each case.
+    /// Its first argument is the condition for stages to which the steps apply
+    /// ([`MemoryModel::has_part`]). Variables that are off the chip during the forward and the
+    /// backward pass are left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -113,7 +115,7 @@ impl<'a> MemoryModel<'a> {
 
     /// Returns whether a stage with the positions `stage` (end exclusive) meets a condition of
     /// [`MemoryModel::each_life`]. The stage must have at least one position (In, a layer or Out)
-    /// of the set `counted`. If `with` is a position, the stage must have this position too.
+    /// of the set `counted` and, if `with` is a position, this position too.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -123,9 +125,9 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns for each lane (tile) the sum of those bytes in `all` that a stage with the positions
-    /// `stage` (end exclusive) has. Bytes belong to a set of positions (In, layers, Out), and a
-    /// stage with any of these positions has them.
+    /// Returns for each lane (tile) the bytes in `all` that a stage with the positions `stage` (end
+    /// exclusive) has. Each item of `all` is a set of positions (In, layers, Out) and bytes. A
+    /// stage with any position of the set has these bytes.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],
@@ -145,8 +147,8 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// A set of positions (In, layers, Out), and bytes by lane (tile) that belong to it. A stage with
-/// any of these positions has the bytes.
+/// A set of positions (In, layers, Out), and bytes by lane (tile). A stage with any of these
+/// positions has the bytes.
 pub type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbouring tiles (the last group
@@ -164,19 +166,19 @@ pub fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
         .map(move |first| first..tiles.min(first + at_once))
 }
 
-/// The uses on up to `N` neighbouring tiles. A use is a group of variables with one equivalence
-/// class and use set; here it has its bytes on each of the tiles.
+/// The uses (groups of variables with the same live steps and users) on up to `N` neighbouring
+/// tiles, each with its bytes on every tile.
 #[derive(Default)]
 pub struct NeighbourUses<const N: usize> {
-    /// Pairs of the index of a use (variables with one equivalence class and use set) and its bytes
-    /// in each lane (tile), in ascending order of uses. A use whose bytes on a tile exceed 32 bits
-    /// has several pairs, each with a part of the bytes.
+    /// Pairs of the index of a use (group of variables with the same live steps and users) and its
+    /// bytes by lane (tile), in ascending order of indices. A use whose bytes on a tile exceed 32
+    /// bits has several pairs, each with a part of the bytes.
     pub rows: Vec<(u32, [u32; N])>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Collects the uses (groups of variables with one equivalence class and use set) on `tiles`,
-    /// which are at most `N` tiles. The first of these tiles is lane 0.
+    /// Collects the uses (groups of variables with the same live steps and users) on `tiles`, which
+    /// are at most `N` tiles. The first of these tiles is lane 0.
     pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.rows.clear();
         let mut data = [(0, &[][..]); N];
@@ -189,9 +191,9 @@ impl<const N: usize> NeighbourUses<N> {
     }
 
     /// Merges lists of uses (groups of variables), one list per lane (tile), into `rows`: each row
-    /// has one use and its bytes in all lanes. A list has its uses in ascending order, and an
-    /// offset to add to their numbers, which gives their indices in [`CountedUses`]. The list of a
-    /// lane without a tile is empty.
+    /// has one use and its bytes in all lanes. A list has an offset, and uses in ascending order.
+    /// The offset plus the number of a use is the index of the use in [`CountedUses`]. The list of
+    /// a lane without a tile is empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -226,8 +228,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Generates 1 to 4 random tiles, each as a list of uses (groups of variables) in ascending
-    /// order. There are only 15 uses, so that tiles have uses in common, and a list often has a use
-    /// several times. Real lists do so if the bytes of a use on the tile exceed 32 bits.
+    /// order. There are only 15 uses, so that tiles have uses in common. A list often has a use
+    /// several times, as real lists do if the bytes of the use exceed 32 bits.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
@@ -255,9 +257,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A tile may list a use (variables with one equivalence class and use set) several
-            // times. The number of rows of a use is the highest number of times that any of the
-            // neighbouring tiles lists it.
+            // A tile may list a use (group of variables) several times. The number of rows of a use
+            // is the highest number of times that any of the neighbouring tiles lists it.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

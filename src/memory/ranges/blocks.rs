@@ -5,34 +5,33 @@
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
 
-/// The number of *places* (liveness steps at which a peak is possible) in a block, which is a run
-/// of places whose live bytes are summed only if the block may have a peak. The number is small in
-/// tests, so that small models have several blocks.
+/// The number of *places* (liveness steps at which a peak is possible) in a block. Live bytes are
+/// summed block by block, and only in blocks that may have a peak. The number is small in tests, so
+/// that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// Marks a block of liveness steps whose sums of live bytes have not been computed for the current
-/// range of layers.
+/// Marks a block of liveness steps in which the live bytes of the current range of layers have not
+/// been summed yet.
 const UNSEEN: usize = usize::MAX;
 
-/// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
-/// liveness step at which a peak is possible. The sums of a block of places are computed only if
-/// the block may have a peak. Variables that every range has are stored as variables of an
-/// additional layer after the last.
+/// The live bytes, by lane (tile), of a range of layers that grows at its end. They are given at
+/// each *place*, a liveness step at which a peak is possible. Places are divided into blocks, and
+/// live bytes are summed only in blocks that may have a peak. Variables that every range has are
+/// stored for an additional layer after the last.
 #[derive(Default)]
 pub struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
     /// The changes of live bytes from each place (liveness step at which a peak is possible) to the
-    /// next. An entry has the changes that the variables of one layer make in one block of places,
-    /// when a range gains the layer. Most layers make changes in few blocks, and have no entry for
-    /// the other blocks.
+    /// next. An entry has the changes in one block of places by the variables that a range gains
+    /// with one layer. If a layer changes nothing in a block, there is no entry.
     changes: Vec<[[B; N]; BLOCK]>,
     /// One entry per layer and block of places (steps at which a peak is possible), ordered by
-    /// layer, then by block: sums of the live bytes that a range gains with the layer in the block.
-    /// They give an upper bound on the live bytes of the range in the block.
+    /// layer, then by block: the live bytes that a range gains in the block when it grows to the
+    /// layer.
     sums: Vec<BlockSums<B, N>>,
-    /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
-    /// bytes have been added to the layer.
+    /// One entry per layer: whether bytes have been added to the layer since its upper bounds on
+    /// live bytes were computed.
     is_stale: Vec<bool>,
     start: usize,
     end: usize,
@@ -40,38 +39,40 @@ pub struct Blocks<B, const N: usize> {
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
     /// One entry per block of places (steps at which a peak is possible): the live bytes of the
-    /// current range of layers just before the block. Layers from the block's entry in `seen` on
-    /// are not included; they are added when the block may have a peak.
+    /// current range of layers just before the block. Layers that the range gained after the block
+    /// was last summed are not included (see `seen`).
     live_before: Vec<[B; N]>,
     /// One entry per place (liveness step at which a peak is possible): the change of the live
-    /// bytes of the current range of layers from the previous place. As in `live_before`, layers
-    /// from the entry in `seen` on are not included.
+    /// bytes of the current range of layers from the previous place. Layers that the range gained
+    /// after the place's block was last summed are not included (see `seen`).
     live_changes: Vec<[B; N]>,
     /// One entry per block of places (steps at which a peak is possible): the first layer of the
-    /// current range that is not included in `live_before` and `live_changes` yet. [`UNSEEN`] if no
-    /// layer has been included since the current range began.
+    /// current range that `live_before` and `live_changes` do not include yet. [`UNSEEN`] if the
+    /// block has not been summed since the range began.
     seen: Vec<usize>,
 }
 
-/// Sums, by lane (tile), of the live bytes that a range of layers gains in one block of places
-/// (steps at which a peak is possible) when it grows to one layer. An upper bound on the live bytes
-/// of the range in the block follows from them.
+/// The live bytes that a range of layers gains in one block of places (steps at which a peak is
+/// possible) when it grows to one layer, by lane (tile). An upper bound on the live bytes of the
+/// range in the block follows from these numbers.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The index in [`Blocks::changes`] of the changes of live bytes that the layer makes in the
-    /// block of places, plus 1; 0 if it makes none.
+    /// The index of the layer's changes in the block, in the list [`Blocks::changes`], plus 1; 0 if
+    /// the layer changes nothing there.
     number: u32,
     changes: ByLane<B, N>,
     /// The sum of all increases of live bytes that the layer makes in the block of places, without
-    /// the decreases. Added to the live bytes before the block, this sum gives an upper bound on
-    /// the live bytes in the block.
+    /// the decreases. Live bytes in the block are at most this sum plus the live bytes before the
+    /// block.
     rises: ByLane<B, N>,
     before: ByLane<B, N>,
     bounds: ByLane<B, N>,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Returns the number of sums that [`Blocks::restart`] makes for each lane (tile).
+    /// Returns how many sums of live bytes each lane (tile) needs, one per layer and block of
+    /// places (steps at which a peak is possible). `places` and `layers` are the numbers of places
+    /// and layers.
     pub fn sums(places: usize, layers: usize) -> usize {
         blocks(places).saturating_mul(layers + 1)
     }
@@ -92,9 +93,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds the bytes of a variable, by lane (tile), during its live range `stretch` to all ranges
-    /// of layers that contain the layer `layer`. Only ranges that begin with a later call of
-    /// [`Blocks::begin`] get them. If `layer` is the number of layers, all such ranges get the
-    /// bytes.
+    /// of layers that contain `layer`, or to all ranges if `layer` is the number of layers. Only
+    /// ranges that begin with a later call of [`Blocks::begin`] get the bytes.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(|bytes| B::at_most(bytes.into()));
@@ -108,9 +108,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Returns the entry of `changes` for the variables of one layer at `place` (a step at which a
-    /// peak is possible): the change of live bytes from the previous place. `of_layer` is the index
-    /// in `sums` of the layer's first entry.
+    /// Returns the change of live bytes from the previous place to `place` (steps at which a peak
+    /// is possible) that one layer makes. `of_layer` is the index in `sums` of the layer's first
+    /// entry.
     fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
         let number = &mut self.sums[of_layer + place / BLOCK].number;
         if *number == 0 {
@@ -120,14 +120,14 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         &mut self.changes[*number as usize - 1][place % BLOCK]
     }
 
-    /// Returns how many changes of live bytes are stored for each lane (tile), as a measure of the
-    /// memory that they take.
+    /// Returns the number of changes of live bytes that are stored for each lane (tile). The memory
+    /// for these changes is proportional to this number.
     pub fn cells(&self) -> usize {
         self.changes.len() * BLOCK
     }
 
-    /// Brings the upper bounds on the live bytes of `layer` in each block of steps up to date,
-    /// after bytes were added to the layer.
+    /// Computes the upper bounds on the live bytes of `layer` in each block of steps again, after
+    /// bytes were added to the layer.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -162,10 +162,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
-    /// places (steps at which a peak is possible) in `window` (end exclusive, not empty), but at
-    /// least the lane's number in `known`. Blocks of places that cannot raise these numbers are
-    /// skipped.
+    /// Returns for each lane (tile) the highest live bytes of the current range of layers in
+    /// `window`, but at least the lane's number in `known`. `window` is a range of places (steps at
+    /// which a peak is possible; end exclusive), which is not empty. Blocks of places that cannot
+    /// raise the result are skipped.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let mut highest = known.map(B::at_most);
         for block in window.0 / BLOCK..window.1.div_ceil(BLOCK) {
@@ -177,10 +177,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
-    /// places (liveness steps at which a peak is possible) that are both in the block with the
-    /// index `block` and in `window` (end exclusive). Also replaces the upper bound on the live
-    /// bytes in the block with their exact maximum at all its places, so that later calls may skip
-    /// the block.
+    /// places (steps at which a peak is possible) that are both in the block with the index `block`
+    /// and in `window` (end exclusive). Also replaces the upper bound on the live bytes in the
+    /// block by their maximum over the whole block, so that later calls may skip the block.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -193,16 +192,14 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // This upper bound on the live bytes in the block is now exact for the current range of
-        // layers. When the range gains a layer, the bound for this layer is added
-        // ([`Blocks::add`]).
+        // The upper bound on the live bytes in the block is now exact. When the range gains another
+        // layer, [`Blocks::add`] adds the bound for this layer.
         self.bounds[block] = all;
         within
     }
 
-    /// Adds to the stored live bytes at the places (steps at which a peak is possible) of the block
-    /// with the index `block` the bytes of all layers that the current range has gained since the
-    /// last call for this block.
+    /// Brings the stored live bytes in the block with the index `block` up to date: adds the bytes
+    /// of all layers that the current range has gained since the last call for this block.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let before = &mut self.live_before[block];
@@ -227,8 +224,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
-/// Returns the number of blocks of `places` places (steps at which a peak is possible). A live
-/// range of variables may end after the last place, so there is room for one more place.
+/// Returns the number of blocks into which `places` places (steps at which a peak is possible) are
+/// divided. There is room for one more place, since a live range may end after the last place.
 fn blocks(places: usize) -> usize {
     places / BLOCK + 1
 }

@@ -5,8 +5,8 @@
 //!
 //! * A range has the bytes of a variable once, however many of its layers use the variable. So a
 //!   growing range gains the bytes at the first layer that uses the variable. If the layers p and n
-//!   use it, but no layer between them, then a range gains the bytes at layer n only if it starts
-//!   after p. So they are stored for layer n with p + 1, the first start to which this applies.
+//!   use the variable, but no layer between them, then a range gains the bytes at layer n only if
+//!   it starts after p. So the bytes are stored for layer n with p + 1, the first such start.
 //! * A tile can only have its peak at few steps: where a variable ceases to be live after another
 //!   began, and at the first and the last step of each layer and phase. In this module, such a step
 //!   is called a *place* and is identified by its index in the list of these steps. Live ranges of
@@ -15,7 +15,7 @@
 //!   Sums over blocks of places give an upper bound on the live bytes of a range in each block.
 //!   Only blocks whose bound exceeds the peak so far are summed place by place (`blocks`).
 //! * Sums begin with the bytes of every stage: in the full memory model, variables that no
-//!   operation uses, and code that no operation explains. Code of each kind is limited to its
+//!   operation uses, and code that belongs to no operation. Code of each kind is limited to its
 //!   recorded bytes on the tile.
 //! * In a pipeline, a range has a separate peak for each number of stages after it, since the bytes
 //!   that the pipeline adds on the tile depend on this number (`RangeAdditions`). A tile is
@@ -47,9 +47,10 @@ use std::{
 };
 
 impl MemoryModel<'_> {
-    /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
-    /// bytes on each tile, with the bytes on the fullest tile of each range. In a pipeline, the
-    /// table has these bytes for each number of stages after the range.
+    /// Computes a table of ranges of consecutive positions (In, layers, Out), with the bytes of
+    /// each range on its fullest tile. The table has the ranges whose bytes have a lower bound of
+    /// at most `limit` on each tile. In a pipeline, it has the bytes for each number of stages
+    /// after the range.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -158,9 +159,8 @@ impl MemoryModel<'_> {
             .collect())
     }
 
-    /// Returns groups of neighbouring tiles, heaviest first by the recorded bytes of the heaviest
-    /// tile in the group. The order only saves time, so it does no harm if the recorded bytes are
-    /// wrong.
+    /// Returns groups of neighbouring tiles, ordered by the recorded bytes of the fullest tile in
+    /// the group, highest first. The order only saves time, so wrong recorded bytes do no harm.
     fn in_groups(&self) -> Vec<Range<u32>> {
         let mut order: Vec<_> = uses::groups(self.tiles()).collect();
         let tiles = &self.model.recorded.tiles;
@@ -173,12 +173,11 @@ impl MemoryModel<'_> {
 /// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
 /// threads share this value.
 struct RangePass<'a> {
-    /// The memory model from which data is read that is the same in all pipelines, such as flows
-    /// (tensors with the same users). It is the first memory model with flows. If none has flows,
-    /// since there is no pipeline, it is the first of all.
+    /// The memory model for data that is the same in all pipelines, such as flows (tensors with the
+    /// same users): the first memory model with flows or, without a pipeline, the first of all.
     model: &'a MemoryModel<'a>,
-    /// Whether tiles are examined one by one instead of several side by side. This is set when a
-    /// group of tiles had too many variables to be examined side by side, since most other groups
+    /// Whether tiles are examined one by one instead of several side by side. This is set as soon
+    /// as a group of tiles has too many variables to be examined side by side: most other groups
     /// probably have too many as well.
     are_apart: AtomicBool,
     pipelines: Vec<PipelineRanges<'a>>,
@@ -189,9 +188,9 @@ struct RangePass<'a> {
     updates: Vec<&'a UpdatePhase>,
 }
 
-/// Gives each pipeline the index of its weight update in the list of distinct updates, which is
-/// returned. The updates of two pipelines differ only if the place of optimizer state or the number
-/// of replicas differs.
+/// Collects the distinct weight updates of all pipelines, and gives each pipeline the index of its
+/// update in this list. The updates of two pipelines differ only if the place of optimizer state or
+/// the number of replicas differs.
 fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
     let mut updates: Vec<&UpdatePhase> = Vec::new();
     for pipeline in pipelines {
@@ -228,7 +227,8 @@ struct RangeScratch<B, const N: usize> {
 impl RangePass<'_> {
     /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
     /// tiles, if these bytes are higher. All tiles are examined at once if possible, otherwise one
-    /// by one. `claimed` is as in [`tiles`](Self::tiles).
+    /// by one. `claimed` has one position per pipeline: on these tiles, no thread has begun to
+    /// examine ranges that start at this position or a later one.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -262,8 +262,9 @@ impl RangePass<'_> {
     /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
     /// memory. The caller then tries single tiles or a wider type.
     ///
-    /// `claimed` has one entry per pipeline: the first position whose ranges (which start there) no
-    /// thread examines on these tiles yet. Threads that examine the same tiles share the entry.
+    /// `claimed` has one position per pipeline: on these tiles, no thread has begun to examine
+    /// ranges that start at this position or a later one. Threads that examine the same tiles share
+    /// `claimed`.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

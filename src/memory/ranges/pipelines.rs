@@ -21,8 +21,8 @@ use std::{
 };
 
 /// Maximum number of changes of live bytes, and also of sums of such changes, that a thread keeps
-/// for all tiles together that it examines side by side. If there were more, examining each tile by
-/// itself would be as fast, because of the time to read them.
+/// for tiles that it examines side by side. With more, reading them would take so long that
+/// examining each tile by itself is as fast.
 const MAX_CELLS: usize = 1 << 21;
 
 /// The number of ranges of layers with the same start whose peaks are allocated together, as soon
@@ -31,7 +31,7 @@ const MAX_CELLS: usize = 1 << 21;
 const AT_ONCE: usize = 16;
 
 /// All ranges of layers in one pipeline, each with the highest bytes that it takes on any tile
-/// examined so far. There is one such table for each pipeline, which all threads share.
+/// examined so far. All threads share this table.
 pub struct PipelineRanges<'a> {
     pub model: &'a MemoryModel<'a>,
     /// The bytes that a stage may take on each tile. If the lower bound of a range of layers
@@ -46,16 +46,17 @@ pub struct PipelineRanges<'a> {
     /// lower bound on its bytes is computed and, in a pipeline, its bytes with 0, 1, ... stages
     /// after it.
     stages: usize,
-    /// The weight update of the pipeline, as an index into the list of distinct updates of all
-    /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
+    /// Index of the pipeline's weight update in the list of distinct weight updates of all
+    /// pipelines that are examined together. `None` if all optimizer state stays on the chip, so
+    /// that the update has no peak of its own, or if the model does not train.
     pub update: Option<usize>,
     /// For each flow (tensors with the same users), the ranges of layers that stash, receive, send
     /// or forward its tensors when they run as a stage. Empty without a pipeline.
     pub stretches: Vec<Vec<FlowStretch>>,
     /// The highest bytes of each range of layers on any tile that has been examined. An entry has
-    /// the peaks of [`AT_ONCE`] ranges with the same start and neighbouring last positions, and is
-    /// allocated when one of these ranges is first needed. Entries are ordered by start, then by
-    /// last position.
+    /// the peaks of several ranges ([`AT_ONCE`]) with the same start and neighbouring last
+    /// positions. It is allocated when one of these ranges is first needed. Entries are ordered by
+    /// start, then by last position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
@@ -82,7 +83,7 @@ pub struct PipelineScratch<const N: usize> {
 impl<'a> PipelineRanges<'a> {
     /// Makes the table, still without peaks, for ranges of layers in one pipeline and splits of at
     /// most `stages` stages. Only ranges that start at one of `starts` are included, or all ranges
-    /// if it is `None`. `limit` is the memory limit of each tile in bytes.
+    /// if `starts` is `None`. `limit` is the memory limit of each tile in bytes.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -129,7 +130,7 @@ impl<'a> PipelineRanges<'a> {
     }
 
     /// Returns how many numbers of later stages (0, 1, ...) are possible for a range of positions
-    /// (In, layers, Out) with the end `end` (exclusive). Each later stage needs at least one of the
+    /// (In, layers, Out) that ends at `end` (exclusive). Each later stage needs at least one of the
     /// positions after the range.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
@@ -158,8 +159,8 @@ impl<'a> PipelineRanges<'a> {
     }
 }
 
-/// One pipeline, and the bytes that it adds to the range of layers that is examined at the moment.
-/// Several pipelines are examined together.
+/// One of several pipelines that are examined together, and the bytes that it adds to the range of
+/// layers that is examined at the moment.
 pub struct InPipeline<'a, const N: usize> {
     pub ranges: &'a PipelineRanges<'a>,
     pub scratch: &'a mut PipelineScratch<N>,
@@ -175,10 +176,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the range of layers that is examined to `range`. Returns for each lane (tile) a
-    /// number of bytes, without the bytes that the pipeline adds. If the range takes at most this
-    /// number on the tile, it raises none of its peaks there, so its bytes need not be summed
-    /// exactly. The number is [`u64::MAX`] if the range does not fit on another tile.
+    /// Extends the examined range of layers to `range`. Returns a threshold in bytes for each lane
+    /// (tile): if the range takes no more on the tile, the tile raises none of the range's peaks,
+    /// and the bytes need not be summed exactly. The threshold does not include the bytes that the
+    /// pipeline adds. It is [`u64::MAX`] if the range does not fit on another tile.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -220,10 +221,10 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the highest number of bytes that the current range of layers
-    /// may take without raising any of its peaks (one for each number of later stages). The bytes
-    /// that the pipeline adds are not part of the number: `beside`, such as transfer buffers, in
-    /// the phase that is examined, and others, such as the stash, in every phase.
+    /// Returns a threshold in bytes for each lane (tile): if the current range of layers takes no
+    /// more on the tile, the tile raises none of the range's peaks (one for each number of later
+    /// stages). The threshold does not include the bytes that the pipeline adds: `beside` in one
+    /// phase (such as transfer buffers), and others in every phase (such as the stash).
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -312,16 +313,17 @@ pub struct Examination<'a, B, const N: usize> {
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     pub pipelines: Vec<InPipeline<'a, N>>,
-    /// The first position whose ranges (which start there) no thread examines on these tiles yet.
+    /// On these tiles, no thread has begun to examine ranges of layers that start at this position
+    /// or a later one.
     pub claimed: &'a AtomicUsize,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
-    /// examined tiles, if these bytes are higher. Ranges whose start another thread has claimed are
-    /// left out. As soon as a range fits in no pipeline, longer ranges from its start are skipped.
-    /// Returns false, and leaves the peaks incomplete, if the sums of live bytes on all these tiles
-    /// would take too much memory.
+    /// examined tiles, if these bytes are higher. Ranges from a start that another thread has taken
+    /// are left out. As soon as a range fits in no pipeline, longer ranges from its start are
+    /// skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes on all
+    /// these tiles would take too much memory.
     pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
         let places = self.scratch.variables.places;
@@ -411,8 +413,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
             // A range of layers can raise one of its peaks only on a tile on which it takes more
-            // bytes than the tile's number in `known`. If the number is 0, the peaks may not have
-            // been set yet, so they are raised in any case.
+            // bytes than `known` has for the tile. If `known` has 0, the peaks may not have been
+            // set yet, so they are raised in any case.
             if totals
                 .iter()
                 .zip(&known)
@@ -435,8 +437,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// phase, such as code, by lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
-            // A model without liveness steps has no phase with steps. Its first phase is examined,
-            // without live variables.
+            // A model without liveness steps has no phase with steps. Its first phase is examined
+            // all the same, without live variables.
             let is_only = phase == 0 && self.scratch.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;

@@ -11,8 +11,8 @@ use crate::{
     model::{EVERYWHERE, PlaceSet, TooManyPlaces},
 };
 
-/// A live range of variables on neighbouring tiles, as the *places* from `from` to `to` (end
-/// exclusive). A place is a liveness step at which a peak is possible; its number is its index in
+/// A live range of variables on neighbouring tiles, as a range of *places* from `from` to `to`
+/// (exclusive). A place is a liveness step at which a peak is possible, identified by its index in
 /// the list of all such steps.
 #[derive(Clone, Copy, Default)]
 pub struct Stretch {
@@ -21,14 +21,13 @@ pub struct Stretch {
     pub row: u32,
 }
 
-/// A live range of the variables of one equivalence class and use set on neighbouring tiles, and
-/// the positions (In, layers, Out) that a stage must have for the live range to apply.
+/// A live range of variables (of one equivalence class and use set) on neighbouring tiles, and the
+/// positions (In, layers, Out) that a stage must have for the live range to apply.
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// The stages in which the variables have this live range: those with at least one position
-    /// (In, a layer or Out) of the [`PlaceSet`] and, if there is a second entry, also with the
-    /// position that it gives.
+    /// The stages in which the variables have this live range. They have at least one position (In,
+    /// a layer or Out) of the [`PlaceSet`] and, if there is a second entry, also this position.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -43,30 +42,29 @@ const EDGE: u8 = 4;
 
 /// The variables of up to `N` tiles, ordered by layer, and the *places*: the liveness steps at
 /// which a peak is possible. A range of layers that grows gains a variable at the first of its
-/// layers that uses the variable. One value is used again for further tiles.
+/// layers that uses the variable. The value is reused for further tiles.
 #[derive(Default)]
 pub struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
-    /// The number of places, that is, of liveness steps at which a peak is possible.
+    /// The number of places (liveness steps at which a peak is possible).
     pub places: usize,
-    /// One entry per liveness step, as a sum of marks: [`BEGINS`] if variables begin to be live
+    /// One entry per liveness step, as a sum of flags: [`BEGINS`] if variables begin to be live
     /// there, [`ENDS`] if variables cease to be live there, and [`EDGE`] if a layer or phase begins
-    /// or ends there. Which steps may have a peak follows from these marks.
+    /// or ends there. These flags determine which steps may have a peak.
     marks: Vec<u8>,
     /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
     /// One entry per liveness step: the number of places (steps at which a peak is possible) before
-    /// this step, which is the index of the step if it is a place. Entries of steps without a mark
-    /// in `marks` may be left over from earlier tiles.
+    /// this step. If the step is a place, this is its index. Entries of steps whose entry in
+    /// `marks` is 0 may be left over from earlier tiles.
     rank: Vec<u32>,
-    /// The live ranges of variables that are not live at every step. Each is stored for the layers
-    /// that use the variables: a growing range of layers gains it at the first of these layers that
-    /// it reaches. Variables that every stage has are stored for an additional layer after the
-    /// last.
+    /// The live ranges of variables that are not live at every step. A growing range of layers
+    /// gains a live range at the first of its layers that uses the variables. Live ranges that
+    /// every stage has are stored for an additional layer after the last.
     pub moving: Entries<Stretch>,
-    /// The sum of the bytes of all live ranges on the tile where this sum is highest. Sums of live
-    /// bytes are at most this number, which tells whether 32 bits are enough.
+    /// The sum of the bytes of all live ranges, on the tile where this sum is highest. Sums of live
+    /// bytes never exceed this number, so it determines whether 32 bits are enough for them.
     pub most: u64,
 }
 
@@ -103,9 +101,11 @@ impl<const N: usize> EnteringVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the liveness steps at which a peak is possible (*places*): the first and the last step
-    /// of each layer and phase, and each last step before variables cease to be live, if a variable
-    /// has begun to be live since the previous place.
+    /// Finds the *places*, the liveness steps at which a peak is possible:
+    ///
+    /// - the first and the last step of each layer and phase
+    /// - the last step before variables cease to be live, if a variable has begun to be live since
+    ///   the previous place
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
@@ -170,8 +170,9 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // A live range is undone by one with both ends swapped: bytes are added where
-                    // it begins and subtracted where it ends, so the two cancel each other out.
+                    // To undo a live range, a live range with swapped ends is added. Bytes are
+                    // added where a live range begins and subtracted where it ends, so the two
+                    // cancel each other out.
                     let undo = Stretch {
                         from: to,
                         to: from,

@@ -2,11 +2,11 @@
 //! takes the most bytes on it, and these bytes broken down by what they hold, such as variables and
 //! code (docs/model.md, "The memory of a stage").
 //!
-//! The module `ranges` computes only the highest bytes of a stage on any tile. It is faster, since
-//! it skips tiles and steps that cannot have more bytes than those found so far. So it does not
-//! know the peak on each tile, which this module needs: here, all steps are examined on all tiles.
-//! The two modules share only the preparation (variables of neighbouring tiles, flows of tensors
-//! between layers, weight updates). Tests compare them with each other and with a reference model.
+//! This module examines all steps on all tiles. The module `ranges` computes only the highest bytes
+//! of a stage on any tile. It is faster, since it skips tiles and steps that cannot exceed the
+//! highest bytes so far. The two modules share only the preparation (variables of neighbouring
+//! tiles, flows of tensors between layers, weight updates). Tests compare them with each other and
+//! with a reference model.
 
 mod parts;
 mod peaks;
@@ -36,9 +36,10 @@ pub struct StageMemory {
     /// One entry per tile: the bytes of transfer buffers (which hold tensors from or for other
     /// stages) and of forwarded tensors, in each phase such as the backward pass (see [`PHASES`]).
     pub(super) transfers: Vec<[u64; PHASES]>,
-    /// All bytes of the stage on its fullest tile if the pipeline restores stashed tensors as late
-    /// as possible, as the compiler of the pipeline may do. `None` if the stage has no copies of
-    /// activations to restore, or if late restores were not computed.
+    /// All bytes of the stage on its fullest tile if stashed tensors (copies kept for the backward
+    /// pass) are restored from the stash as late as possible, as the compiler of the pipeline may
+    /// do. `None` if the stage has no activations to restore, or if late restores were not
+    /// computed.
     pub late_restores: Option<u64>,
     /// One entry per tile: the bytes of the stage in the weight update. Empty if all optimizer
     /// state stays on the chip between updates.
@@ -57,8 +58,8 @@ pub struct UpdateOnTile {
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// The part of the stage's bytes during the update that comes on top of always-live bytes:
-    /// loaded optimizer state, landing pads, gathered tensors, and tensors that the update makes.
+    /// Bytes that the stage takes during the update in addition to always-live bytes: loaded
+    /// optimizer state, landing pads, gathered tensors, and tensors that the update makes.
     pub taken: u64,
     /// Index of the weight update that takes the most bytes on the tile, for
     /// [`MemoryModel::weights_of_update`]; `None` if no update takes bytes there.
@@ -72,8 +73,8 @@ impl StageMemory {
         self.fullest().0
     }
 
-    /// Returns the bytes of the stage on its fullest tile, which must be at most the memory of a
-    /// tile for the stage to fit.
+    /// Returns the bytes of the stage on its fullest tile. The stage fits if they are at most the
+    /// memory of a tile.
     pub fn max_tile_bytes(&self) -> u64 {
         self.fullest().1
     }
@@ -139,9 +140,10 @@ impl MemoryModel<'_> {
         computed.iter().map(StageMemory::fullest).collect()
     }
 
-    /// Computes the memory of each of `stages`, including the bytes that the pipeline adds, and
-    /// also the bytes if stashed tensors are restored as late as possible
-    /// ([`StageMemory::late_restores`]). Returns one entry per stage, in the order of `stages`.
+    /// Computes the memory of each of `stages`, including the bytes that the pipeline adds. Also
+    /// computes the bytes for the case that stashed tensors (copies kept for the backward pass) are
+    /// restored as late as possible ([`StageMemory::late_restores`]). Returns one entry per stage,
+    /// in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         // Stages that stash nothing have nothing to restore. With recomputation, stages compute
@@ -166,7 +168,7 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // This memory model has neither a pipeline nor a weight update of its own, so all
+        // The copy has neither a pipeline nor a weight update with a peak of its own, so all
         // variables, including optimizer state, are live at the same steps as in the profile.
         Self {
             flows: None,
@@ -196,8 +198,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, by
-    /// [`CodeKind`](crate::profile::CodeKind), which is the index; `None` in the classic memory
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers. The result
+    /// has one entry per [`CodeKind`](crate::profile::CodeKind); it is `None` in the classic memory
     /// model.
     pub fn overhead_code(&self, tile: u32) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
@@ -263,7 +265,7 @@ impl StagesToCompute<'_> {
 
     /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
     /// highest bytes in any phase or in the weight update, the step of this peak and, if the update
-    /// is a phase of its own, the bytes in the update.
+    /// can have a peak of its own, the bytes in the update.
     fn on_tile(
         &self,
         (code, overhead): (Parts, &TileOverhead),

@@ -32,13 +32,13 @@ pub enum Wanted {
 pub struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    /// If stages restore stashed tensors as late as possible ([`Wanted::LateRestores`]), the flows
-    /// of the model: groups of tensors that the same layers use, which tell what each stage
-    /// stashes. Otherwise `None`.
+    /// The flows of the model (groups of tensors that the same layers use), which determine what
+    /// each stage stashes. Only set if stages restore stashed tensors as late as possible
+    /// ([`Wanted::LateRestores`]).
     restored_late: Option<&'a Flows>,
     /// One entry per set of positions (In, layers, Out): the stages that have any of these
-    /// positions, as indices into `stages`. The entry of [`EVERYWHERE`] is empty, since what every
-    /// stage has is summed up only once.
+    /// positions, as indices into `stages`. The entry of [`EVERYWHERE`] is empty: bytes that every
+    /// stage has are summed separately, once for all stages.
     stages_of: Vec<Vec<usize>>,
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
@@ -49,23 +49,22 @@ pub struct StagesToCompute<'a> {
     starts: Box<[u32]>,
     pub with_overhead: bool,
     /// One entry per stage: whether it stashes, receives or sends the tensors of each flow (tensors
-    /// that the same layers use). `None` if the number of stages after it is not given: then the
-    /// computed bytes leave out the tensors of flows, and so are a lower bound for any number of
-    /// later stages. The list is empty without a pipeline.
+    /// that the same layers use). `None` for a stage with an unknown number of stages after it: its
+    /// computed bytes leave out the tensors of flows, and so are a lower bound. The list is empty
+    /// without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
-/// Variables of one equivalence class and use set, and the condition for stages to have them at
-/// certain liveness steps.
+/// Variables with the same live steps and users, and the condition that a stage must meet to have
+/// them at certain liveness steps.
 struct StageRow {
     of_use: u32,
-    /// The stages in which the variables are live: those with at least one position (In, a layer or
-    /// Out) of the [`PlaceSet`] and, if there is a second entry, also with the position that it
-    /// gives.
+    /// The stages in which the variables are live. They have at least one position (In, a layer or
+    /// Out) of the [`PlaceSet`] and, if there is a second entry, also this position.
     part: (PlaceSet, Option<u32>),
     /// The index of the variables' flow (tensors that the same layers use) if stages restore
-    /// stashed tensors as late as possible, otherwise `None`. A stage that keeps the flow for its
-    /// backward pass then has these variables only in its stash, so they are not live in the stage.
+    /// stashed tensors as late as possible, otherwise `None`. If a stage keeps the flow for its
+    /// backward pass, the variables are then only in its stash and not live in the stage.
     kept_late: Option<u32>,
 }
 
@@ -108,9 +107,9 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the index of each stage in which the variables of `row` (one group of
-    /// variables) are live. If every stage has the variables, they are overhead: `visit` is then
-    /// called once, with the number of stages instead of an index.
+    /// Calls `visit` with the index of each stage in which the variables of `row` are live. If
+    /// every stage has the variables, they are overhead: `visit` is then called once, with the
+    /// number of stages instead of an index.
     #[inline]
     fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
@@ -147,25 +146,25 @@ pub struct StagePeak {
 #[derive(Default)]
 struct StageScratch {
     uses: NeighbourUses<LANES>,
-    /// The variables that are not live at every step, each with the condition that a stage must
-    /// meet to have the variable at these steps. Variables that are live at different steps in
-    /// different stages have one entry for each condition.
+    /// The variables that are not live at every step, each with the condition for a stage to have
+    /// it. A variable that is live at different steps in different stages has one entry for each
+    /// condition.
     rows: Vec<StageRow>,
     /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
     /// end (exclusive), and the index of the variables in `rows`.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     sums: LiveSums,
-    /// One entry per stage: the bytes of the stage's own variables that are live at every step. One
-    /// more entry at the end has the bytes of such variables that every stage has.
+    /// One entry per stage: the bytes of the always-live variables of the stage's own layers. One
+    /// more entry at the end has the bytes of always-live variables that every stage has.
     always: Vec<[u64; LANES]>,
     flows: TileFlows<LANES>,
     updates: TileUpdates<LANES>,
 }
 
 impl StagesToCompute<'_> {
-    /// Returns one entry per tile: the peak of each stage on the tile in each phase, such as the
-    /// backward pass.
+    /// Returns one list per tile, with one entry per stage: the highest bytes of the stage on the
+    /// tile in each phase, such as the backward pass.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
         uses::groups(self.memory.tiles())
             .collect::<Vec<_>>()
@@ -177,8 +176,9 @@ impl StagesToCompute<'_> {
             .collect()
     }
 
-    /// Returns one entry per tile of `tiles`: the peak of each stage on the tile in each phase.
-    /// `tiles` has at most [`LANES`] tiles, which are computed side by side.
+    /// Returns one list per tile of `tiles`, with one entry per stage: the highest bytes of the
+    /// stage on the tile in each phase, such as the backward pass. `tiles` has at most [`LANES`]
+    /// tiles, which are computed side by side.
     fn peaks_on(&self, tiles: Range<u32>, scratch: &mut StageScratch) -> Vec<Vec<StagePeak>> {
         let memory = self.memory;
         scratch.uses.gather(memory, tiles.clone());
@@ -337,7 +337,7 @@ struct Highest {
     /// The part of the highest live bytes that belongs to variables which every stage has. It is
     /// reported as overhead.
     common: [u64; LANES],
-    /// The first liveness step of the phase with the highest live bytes of the stage.
+    /// The first liveness step in the phase at which the stage has its highest live bytes.
     step: [u32; LANES],
 }
 
@@ -376,10 +376,10 @@ impl LiveSums {
 /// into [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// For each list of variables, the index in `rows` at which it starts. A liveness step has two
-    /// lists: the variables that cease to be live before the step, then the variables that begin to
-    /// be live at the step. A list ends where the next one starts; the last two entries are both
-    /// the length of `rows`.
+    /// For each list of variables, the index in `rows` at which it starts; the list ends where the
+    /// next one starts. A liveness step has two lists: first the variables that cease to be live
+    /// before the step, then the variables that begin to be live at the step. The last two entries
+    /// are both the length of `rows`.
     starts: Vec<u32>,
     /// The variables that begin or cease to be live at each step, one list after the other, as
     /// indices into [`StageScratch::rows`].
@@ -407,9 +407,9 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // `starts[place + 1]` is at first where the list with the index `place` starts in
-            // `rows`. It moves on by one with each variable that is put into this list. So in the
-            // end it is where the next list starts.
+            // At first, `starts[place + 1]` is where the list with the index `place` starts in
+            // `rows`. Each variable that is put into the list moves this number on by one. So in
+            // the end it is where the next list starts.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

@@ -11,19 +11,19 @@ use crate::{
     profile::{CodeKind, RecordedTile, TileBytes},
 };
 
-/// The number of variables in the model. The size in bytes of each is another power of two, so that
-/// the bits of a sum show which variables are in it.
+/// The number of variables in the model. The size in bytes of each variable is a different power of
+/// two, so that the bits of a sum show which variables are in it.
 const VARIABLES: usize = 20;
-/// One exponent per kind of code. Of the recorded bytes of the kind, 2 to the power of this
-/// exponent belong to no operation. The sizes of variables and of operations' code are smaller
-/// powers of two, so these bytes show as a bit of their own in a sum.
+/// One exponent per kind of code: 2 to the power of this exponent is the number of recorded bytes
+/// of the kind that belong to no operation. Variables and the code of operations have smaller
+/// powers of two as sizes, so these bytes show as a bit of their own in a sum.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// The bytes of fragmentation (recorded bytes that no variable explains), a power of two that no
+/// The bytes of fragmentation (recorded bytes that belong to no variable), a power of two that no
 /// other size in the model has.
 const REST: u64 = 1 << 24;
 
-/// Makes the size of each variable, and of each piece of code of one kind, a power of two of its
-/// own. So the bits of a sum show what is in it. Also gives every operation group an operation, as
+/// Gives each variable, and each piece of code of one kind, a different power of two as its size,
+/// so that the bits of a sum show what is in it. Also gives every operation group an operation, as
 /// in real models.
 fn with_bits(mut plain: Plain) -> Plain {
     plain.variables.truncate(VARIABLES);
@@ -45,8 +45,8 @@ fn with_bits(mut plain: Plain) -> Plain {
 }
 
 /// Makes a model from `plain`, which [`with_bits`] has prepared. For each kind of code, the
-/// recorded bytes are the code of all operation groups plus a power of two that belongs to no
-/// operation ([`UNEXPLAINED`]).
+/// recorded bytes are the code of all operation groups plus a power of two ([`UNEXPLAINED`]) that
+/// belongs to no operation.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

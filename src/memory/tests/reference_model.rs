@@ -18,7 +18,6 @@ const CLASSES: u32 = 6;
 pub(crate) const GROUPS: u32 = 7;
 pub(crate) const VERTEX_TYPES: u32 = 3;
 
-/// A random model as plain lists, so that the rules of the memory model can be applied directly.
 #[derive(Debug, Clone)]
 pub(crate) struct Plain {
     /// One entry per equivalence class of variables: the half-open live ranges; `None` for a class
@@ -242,7 +241,7 @@ impl Plain {
         let inside = |start: u32, end: u32| {
             (from.0..=from.1).contains(&start) && to.0 < end && end <= to.1 + 1
         };
-        // Live ranges of one equivalence class are merged where they touch, so the test finds them
+        // Live ranges of one equivalence class are merged where they touch. So the test finds them
         // step by step: a range starts at a live step if the step before is not live.
         let live = |step: u32| step < STEPS && self.live(variable.class, step);
         let starts = (0..STEPS).filter(|&s| live(s) && (s == 0 || !live(s - 1)));
@@ -252,7 +251,8 @@ impl Plain {
 }
 
 impl Plain {
-    /// Returns all layers that use a variable: a stage with any of these layers has its bytes.
+    /// Returns all layers that use a variable: a stage with any of these layers has the variable's
+    /// bytes.
     pub(crate) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let users = self.operations.iter();
         let users = users.filter(|(group, _)| variable.users.contains(group));
