@@ -247,11 +247,12 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 pub struct Transfers<const N: usize> {
     pub sums: [ByLane<u64, N>; QUANTITIES],
     pub backward: BackwardPass,
-    /// The bytes that are copied at once of the tensors that the stage keeps from its forward to
-    /// its backward pass. FIFOs copy these tensors one after the other, so this is the largest
-    /// group of variables that are live at the same steps and are used by the same operations. In a
-    /// stage that waits for another pipeline stage on its IPU between both passes, it is all kept
-    /// tensors.
+    /// The bytes that buffers need for tensors that the stage keeps from its forward to its
+    /// backward pass:
+    /// - in most stages, those of the largest group of variables (live at the same steps and used
+    ///   by the same operations), since FIFOs copy one group after the other;
+    /// - those of all kept tensors if the IPU runs another pipeline stage between the two passes,
+    ///   since all of them are live then.
     pub kept: ByLane<u64, N>,
 }
 
