@@ -325,7 +325,8 @@ impl LifeFinder<'_> {
 }
 
 impl LifeCase {
-    /// Returns `steps`, for gradients without the steps after they were added to an accumulator.
+    /// Returns the liveness steps `steps` of variables. If the variables are gradients, steps after
+    /// an accumulator has taken them are left out.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
         steps
