@@ -204,9 +204,9 @@ impl DebugMatch {
     /// - If at least 8 compute sets can be compared by name, and three of four have the name of
     ///   their context, they do not.
     /// - Otherwise, they do if Poplar wrote too few of the found contexts for programs or the
-    ///   compilation: fewer than three of four, or fewer than nine of ten if 8 names were compared.
-    ///   For this, at least 8 contexts of programs, or all of them, must be found, since a damaged
-    ///   file may have lost contexts.
+    ///   compilation: fewer than three of four, or with 8 compared names, fewer than nine of ten.
+    ///   This is only decided if at least 8 contexts of programs, or all of them, are found, since
+    ///   a damaged file may have lost contexts.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -80,8 +80,8 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 
 /// Returns one entry per tile: the bytes of the variables, the code and the vertex state of the
 /// programs for which `lack` is true. `lack` says for each program whether it lacks data, such as a
-/// debug context. At most these bytes may be attributed to the wrong layer, since other programs
-/// may use the same variables.
+/// debug context. The result is an upper bound on the bytes that may be attributed to the wrong
+/// layer: variables that other programs use too may still be in the right layer.
 pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -181,11 +181,11 @@ const CODE_OF_NONE: u64 = 1 << 10;
 /// layer. Returns `None` if all differences are allowed, or if `kind` is vertex state and the
 /// profile does not record it.
 ///
-/// - Programs with more code than is recorded are an error, except for exchange and control code,
-///   which programs may share.
-/// - Recorded code of no program is usually harmless, since every stage gets such code. It counts
-///   as attributed to the wrong layer only if it is vertex state, or if programs and vertex types
-///   have less than half of the recorded code.
+/// - More code than is recorded is a contradiction, except for exchange and control code, which
+///   programs may share.
+/// - Recorded code that belongs to no program is usually harmless, since every stage gets it. It
+///   counts as attributed to the wrong layer only if it is vertex state, or if programs and vertex
+///   types have less than half of the recorded code.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;

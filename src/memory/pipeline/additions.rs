@@ -314,10 +314,10 @@ impl Flows {
                 // that leave the stage need no buffer either: in the profile they are live at the
                 // last step of the stage, so they are among the stage's live bytes.
                 _ if !backward.goes_back => (0, 0, 0),
-                // The steps of the forward pass stand for two runs, and the larger buffers count.
-                // In the first run, tensors that enter the stage are kept for the second. The
-                // second run, the recomputation, begins when the gradients have arrived, so these
-                // wait in buffers.
+                // The steps of the forward pass stand for both forward runs of a recomputed stage,
+                // and the larger buffers of the two count. In the first run, tensors that enter the
+                // stage are kept for the second. Before the second run gradients have arrived, so
+                // they wait in buffers.
                 (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
@@ -328,7 +328,7 @@ impl Flows {
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
                 // In TensorFlow's grouped schedule, the FIFOs that stash tensors run at the end of
                 // the forward pass, or before the backward pass when the gradients have arrived.
-                // The larger of both counts.
+                // The larger buffers of these two times count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),

@@ -19,9 +19,9 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A change at a certain layer to which a growing range of layers grows: from there on, the range
-/// adds the bytes of the tensors of `flow` (tensors that the same layers use) to one of its sums,
-/// such as the bytes that it stashes. If `is_end` is true, it ceases to add them. `quantity` is the
+/// A change when a growing range of layers reaches a certain layer: from there on, the range adds
+/// the bytes of the tensors of `flow` (tensors that the same layers use) to one of its sums, such
+/// as the bytes that it stashes. If `is_end` is true, it ceases to add them. `quantity` is the
 /// index of the sum, a [`Quantity`](super::flows::Quantity).
 #[derive(Clone, Copy, Default)]
 struct Event {

@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// The weight update as a phase of its own, with the role of each variable in it, such as weight or
-/// optimizer state. It is such a phase if optimizer state is off the chip or sharded. Weights are
-/// updated one after the other, each in an *update*; updates are numbered from 0.
+/// The role of each variable in the weight update, such as weight or optimizer state, if the update
+/// is a phase of its own. It is if optimizer state is off the chip or sharded. Weights are updated
+/// one after the other, each in an *update*; updates are numbered from 0.
 #[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
@@ -38,7 +38,7 @@ pub(crate) struct UpdatePhase {
     /// so that replicas update only their shares and gather the weight.
     is_shared_out: Vec<bool>,
     /// One entry per weight update: the half-open range of liveness steps from its first to its
-    /// last operation. The peak of the tensors that the update makes is in this range.
+    /// last operation. The peak of the tensors that the update makes is the peak in this range.
     steps: Vec<(u32, u32)>,
 }
 
@@ -59,7 +59,8 @@ impl UpdatePhase {
     /// chip.
     ///
     /// # Errors
-    /// If the lists of updates of all variables together have more entries than [`limits::ENTRIES`].
+    /// If the lists of the updates that use each variable have more than [`limits::ENTRIES`]
+    /// entries in total.
     pub fn new(
         model: &Model,
         placement: &Placement,
@@ -443,9 +444,9 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find); the groups of a set update the same weights. At
-/// first each group is a set by itself. The entry of a group is an earlier group of its set, or the
-/// group itself if it is the first.
+/// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
+/// sets that belong to one weight update are joined. The entry of a group is an earlier group of
+/// its set, or the group itself if it is the first.
 struct GroupSets(Vec<usize>);
 
 impl GroupSets {

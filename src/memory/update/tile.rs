@@ -17,9 +17,9 @@ use std::{array::from_fn, collections::BTreeMap, ops::Range};
 /// buffers are reused for further tiles.
 #[derive(Default)]
 pub struct TileUpdates<const N: usize> {
-    /// For each weight update, by its index: bytes of its variables, each with a set of positions
-    /// (In, layers, Out), in ascending order of the sets. A stage that has any position of a set
-    /// has the bytes.
+    /// For each weight update, by its index: the bytes of its variables, by the set of positions
+    /// (In, layers, Out) to which they belong. A stage that has any position of a set has the
+    /// bytes.
     entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's shares of optimizer state that is sharded on the chip. They are
     /// on the chip during the passes too.
@@ -210,7 +210,7 @@ pub struct Updating {
 }
 
 /// The bytes that weight updates take in a range of layers that grows layer by layer, on up to `N`
-/// neighbouring tiles, one lane for each tile. One value is used again for further tiles.
+/// neighbouring tiles, one lane for each tile. The value is reused for further tiles.
 #[derive(Default)]
 pub struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's

@@ -33,11 +33,11 @@ use std::ops::Range;
 /// that are live at the same steps of the profile and are used by the same operations).
 #[derive(Debug, Default)]
 pub struct StageLives {
-    /// One entry per use (variables with the same live steps and operations), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. A part has liveness
-    /// steps and a condition for stages. In a stage, the variables are live at the steps of all
-    /// parts whose condition the stage meets. If the range is empty, they are live as in the
-    /// profile. A model can have millions of uses, but many of them share a range.
+    /// One entry per use (variables that are live at the same steps and are used by the same
+    /// operations): a range of `parts`. A part has liveness steps and a condition for stages. In a
+    /// stage, the variables are live at the steps of all parts whose condition the stage meets. If
+    /// the range is empty, they are live as in the profile. A model can have millions of uses, but
+    /// many of them share a range.
     of_uses: Vec<Range<u32>>,
     /// Pairs of a condition and a range of indices into `steps`. In stages that meet the condition,
     /// certain variables are live at these entries of `steps`.

@@ -116,8 +116,8 @@ impl<'a> Again<'a> {
 
     /// Returns the liveness steps between the forward and the backward pass of a place (In or a
     /// layer), at which its activations are not live if the place is recomputed. In (the operations
-    /// before the first layer) is recomputed together with the first layer, so its steps must also
-    /// be between the passes of the first layer.
+    /// before the first layer) is recomputed together with the first layer, so for In these are the
+    /// steps between the passes of both.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
