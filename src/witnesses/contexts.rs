@@ -1,5 +1,5 @@
-//! Decides whether a file `debug.cbor` can be trusted: whether the file belongs to the profile, and
-//! has all debug contexts to which the profile refers.
+//! Decides whether `debug.cbor` can be trusted: whether it belongs to the profile, and has all
+//! debug contexts to which the profile refers.
 
 use super::{
     contradiction::{Contradiction, DEBUG, Witness, incomplete},
@@ -13,14 +13,14 @@ use crate::{
 use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
 
-/// Checks that the debug contexts in `debug_info` are intact and belong to `programs`. If they do
-/// not, returns a contradiction with the bytes of `profile` that depend on the damaged data. There
-/// is no bound on these bytes if the contexts are of another compilation, or if any context may
-/// have a wrong name.
+/// Checks that the debug contexts in `debug_info` are intact and belong to `programs`. If not,
+/// returns a contradiction with the bytes of `profile` that depend on the damaged data. These bytes
+/// have no bound if the contexts are of another compilation, or if any context may have a wrong
+/// name.
 ///
 /// # Errors
-/// If the file has no contexts, or if a contradiction is found and `profile` is `None`, so that its
-/// bytes cannot be computed.
+/// If the file has no contexts, or if there is a contradiction but no `profile` to compute its
+/// bytes.
 pub fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
@@ -75,11 +75,13 @@ pub fn check_debug(
     ))
 }
 
-/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
-/// so if `debug_info` lacks the debug context of the program or of its compute set, or an ancestor
-/// of such a context, or if the compute set has another name than its context. It is also so if any
-/// of this holds for a Call that leads to the program, since the context of the Call determines
-/// which operations the called programs stand for.
+/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may
+/// in these cases:
+/// - `debug_info` lacks the debug context of the program or of its compute set, or an ancestor of
+///   such a context;
+/// - the compute set has another name than its context;
+/// - one of these holds for a Call that leads to the program, since the context of the Call
+///   determines which operations the called programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -113,34 +115,35 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// Counts that show how well the contexts of `debug.cbor` fit the programs that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
-/// another compilation have the same ids but describe something else. Two comparisons detect
-/// contexts of another compilation:
-/// * *Programs.* In the real files all 35 ids lead to a context that Poplar wrote for a program or
-///   for the compilation; with contexts of other compilations at most 4 in 10 ids do. In generated
-///   files at least 85 % of the ids do, and with contexts of other compilations at most 57 %.
-/// * *Names.* In the real files all compute sets with a name have the name of their context; with
-///   contexts of other compilations no compute set does. In generated files all compute sets do,
-///   and with contexts of another compilation by the same framework at most half of them. A file
+/// another compilation have the same ids but describe something else. Two comparisons detect this:
+/// * *Programs.* The share of ids that lead to a context that Poplar wrote for a program or for the
+///   compilation. In the real files it is 100 % (35 ids), and with contexts of other compilations
+///   at most 40 %. In generated files it is at least 85 %, and with contexts of other compilations
+///   at most 57 %.
+/// * *Names.* The share of compute sets with a name that have the name of their context. In the
+///   real files it is 100 %, and with contexts of other compilations 0 %. In generated files it is
+///   100 %, and with contexts of another compilation by the same framework at most 50 %. A file
 ///   that was cut off has no names.
 ///
 /// A whole file that belongs to the profile has all contexts to which programs and compute sets
 /// refer, all parents of these contexts, and the name of each compute set: this holds for the real
-/// file and all generated files. Any deviation is [damage](Self::damage). The only data that may be
-/// missing in a whole file is a parent: Poplar writes a context when its C++ object is destroyed,
-/// which may be after the file is closed.
+/// file and all generated files. Any deviation is [damage](Self::damage). Only a parent may be
+/// missing in a whole file: Poplar writes a context when its C++ object is destroyed, which may be
+/// after the file is closed.
 #[derive(Debug)]
 pub struct DebugMatch {
     /// Number of distinct ids of debug contexts to which programs of the profile refer.
     pub ids: usize,
-    /// Number of the ids counted in `ids` whose debug context is in `debug.cbor`.
+    /// Number of the [`ids`](Self::ids) whose debug context is in `debug.cbor`.
     pub found: usize,
-    /// Number of the debug contexts counted in [`found`](Self::found) (programs refer to them, and
-    /// `debug.cbor` has them) that Poplar wrote for a program or the compilation.
+    /// Number of debug contexts that programs refer to, that `debug.cbor` has, and that Poplar
+    /// wrote for a program or the compilation. The other contexts counted in [`found`](Self::found)
+    /// were written for something else.
     pub of_programs: usize,
-    /// Number of compute sets that have a name and whose debug context has a name.
+    /// Number of compute sets whose name can be compared: the compute set and its debug context
+    /// both have one.
     pub named: usize,
-    /// Number of the compute sets counted in [`named`](Self::named) (the compute set and its debug
-    /// context both have a name) for which the two names are equal.
+    /// Number of compute sets whose name is the name of their debug context; neither is empty.
     pub same_names: usize,
     /// The kinds of damage of `debug.cbor` that were found, in this order: contexts to which the
     /// profile refers are missing; parents of such contexts are missing; compute sets have another
@@ -153,10 +156,8 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Looks up in `debug_info` the debug contexts to which `programs` and their compute sets
-    /// refer. Counts the contexts that exist, the existing contexts that Poplar wrote for programs
-    /// or the compilation, the contexts that lack an ancestor, and the compute sets that have the
-    /// name of their context.
+    /// Looks up the debug contexts to which `programs` and their compute sets refer in
+    /// `debug_info`, and counts how many exist, how many fit, and what is damaged.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -200,11 +201,12 @@ impl DebugMatch {
 
     /// Returns whether the debug contexts belong to another compilation than the profile.
     ///
-    /// If at least 8 compute sets can be compared by name, and three of four have the name of their
-    /// context, the result is `false`. Otherwise, it is `true` if Poplar wrote too few of the found
-    /// contexts for programs or the compilation: fewer than three of four, or fewer than nine of
-    /// ten if the names were compared. At least 8 contexts of programs, or all of them, must be
-    /// found for this, since a damaged file may have lost contexts.
+    /// - If at least 8 compute sets can be compared by name, and three of four have the name of
+    ///   their context, they do not.
+    /// - Otherwise, they do if Poplar wrote too few of the found contexts for programs or the
+    ///   compilation: fewer than three of four, or with 8 compared names, fewer than nine of ten.
+    ///   This is only decided if at least 8 contexts of programs, or all of them, are found, since
+    ///   a damaged file may have lost contexts.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

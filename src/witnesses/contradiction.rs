@@ -1,6 +1,6 @@
 //! Defines contradictions: data in the files that disagree or are missing, with the bytes of a tile
-//! that may therefore be attributed to the wrong layer. Decides whether it can still be told
-//! whether the model fits (the verdict).
+//! that may therefore be attributed to the wrong layer. Decides whether there can still be a
+//! verdict, that is, an answer to whether the model fits.
 
 use crate::{
     message::{DEBUG_AGAIN, FileError, FileWarnings, PROFILE_AGAIN, Warning},
@@ -55,10 +55,10 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns words for the message about a contradiction that this check found. The two texts in
-    /// the first value stand before the recorded and before the computed number; `None` for checks
-    /// of missing data, whose messages have no such numbers. The second value names the amount that
-    /// is 100 % in the message.
+    /// Returns words for the message about a contradiction that this check found. The first value
+    /// has the words before the recorded and before the computed number; `None` for checks of
+    /// missing data, whose messages have no such numbers. The second value names the amount that is
+    /// 100 % in the message.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -134,8 +134,8 @@ pub struct Contradiction {
 
 impl Contradiction {
     /// Creates the contradiction that the data of `table` fail the check `witness`, with 0 as
-    /// recorded and computed number. Any number of bytes may be attributed to the wrong layer, so
-    /// there can be no verdict whether the model fits.
+    /// recorded and computed number. There is no bound on the bytes that may be attributed to the
+    /// wrong layer, so it cannot be said whether the model fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -157,8 +157,7 @@ impl Contradiction {
 
     /// Creates the contradiction that the model seems to have no backward pass, although operations
     /// update parameters as in training. `read` is the number of bytes of the parameters that
-    /// operations read, and `updated` the number of bytes of those among them that operations
-    /// update.
+    /// operations read, and `updated` the number of these bytes that operations update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         Self {
             recorded: read,
@@ -170,9 +169,8 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
-    /// one entry per tile: the bytes that depend on the missing data. They are limited to the total
-    /// of the fullest tile in `recorded`. The contradiction names the tile with the most such
-    /// bytes.
+    /// for each tile the bytes that depend on the missing data, and the contradiction names the
+    /// tile with the most. The bytes are limited to the total of the fullest tile in `recorded`.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -207,8 +205,7 @@ impl Contradiction {
     }
 
     /// Returns the warning about this contradiction. If the report has a verdict (whether the model
-    /// fits) and this contradiction does not prevent it ([`refused`](Self::refused)), the warning
-    /// says that the verdict is the same.
+    /// fits) in spite of this contradiction, the warning says that the verdict is the same.
     fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -299,8 +296,8 @@ pub fn worst(
     })
 }
 
-/// Returns the error that a file does not show whether the model fits, since the file has the
-/// problem that `text` describes.
+/// Returns the error that it cannot be said whether the model fits, since a file has the problem
+/// that `text` describes.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
@@ -324,10 +321,10 @@ pub fn doubts(all: &[Contradiction], files: [String; 2], has_verdict: bool) -> F
         .collect()
 }
 
-/// Adds up the bytes that `all` contradictions may attribute to the wrong layer. If this sum could
-/// decide whether a stage fits, marks each contradiction with such bytes as `refused`, which means
-/// that the report has no verdict. `free` has one entry per verdict of the report: the bytes that
-/// are left under the memory limit, or minus the bytes by which the limit is exceeded.
+/// Marks contradictions as `refused` (the report has no verdict whether the model fits) if the
+/// bytes of all of them together could change a verdict. Contradictions of 0 bytes are never
+/// marked. `free` has one entry per verdict of the report: the bytes that are left under the memory
+/// limit, or minus the bytes by which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all
         .iter()
@@ -343,9 +340,9 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
     }
 }
 
-/// Returns an error if a contradiction rules out a verdict whether the model fits, unless
-/// `is_allowed` is set (by `--allow-incomplete`). `profile` and `debug` are the paths of the files
-/// as messages show them. The error begins with the path of the file that it is about.
+/// Returns an error if a contradiction is `refused`, so that it cannot be said whether the model
+/// fits, unless `is_allowed` is set (by `--allow-incomplete`). `profile` and `debug` are the paths
+/// of the files as messages show them. The error begins with the path of the file that it is about.
 pub fn check(
     all: &[Contradiction],
     [profile, debug]: [String; 2],

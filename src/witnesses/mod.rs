@@ -11,11 +11,13 @@
 //! | `contexts` | `debug.cbor` with the programs; also judges signs of damage in `debug.cbor` |
 //!
 //! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: bytes that
-//! may be attributed to the wrong layer, or be too many or too few. If these bytes could turn the
-//! verdict, or if there is no bound, there is no verdict; else the contradiction becomes a warning.
-//! To add a check, add a value of [`Witness`], and a line in one of the functions below.
+//! may be attributed to the wrong layer, or be too many or too few. The verdict is whether the
+//! model fits. If these bytes could change it, or if there is no bound, the report has no verdict;
+//! otherwise the contradiction becomes a warning. To add a check, add a value of [`Witness`], and a
+//! line in one of the functions below.
 //!
-//! Only one real profile was available, and other versions of the SDK may round differently.
+//! The checks were only tried on one real profile. Other versions of the SDK may round differently,
+//! so a contradiction that cannot change the verdict is no error.
 
 mod contexts;
 mod contradiction;
@@ -56,9 +58,9 @@ pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     found
 }
 
-/// Compares the recorded total of each tile with `computed`, which has one entry per tile: the
-/// bytes that its variables and code take together. Returns a contradiction about the tile with the
-/// largest difference; `None` if all totals agree.
+/// Compares the recorded total of each tile with `computed`: the bytes that its variables and code
+/// take together, one entry per tile. Returns a contradiction about the tile with the largest
+/// difference; `None` if all totals agree.
 pub fn recorded_totals(recorded: &Recorded, computed: &[u64]) -> Option<Contradiction> {
     let tiles = recorded.tiles.iter().zip(computed);
     let numbers = tiles.map(|(tile, &taken)| [tile.total, taken]);
@@ -87,9 +89,9 @@ fn check_record(recorded: &Recorded, target: &Target) -> Vec<Contradiction> {
     .collect()
 }
 
-/// Returns a contradiction about the tile whose recorded total is furthest from the range that its
-/// live bytes, its total with gaps and its memory regions allow; `None` if all totals are within
-/// their ranges.
+/// Returns a contradiction about the tile whose recorded total is furthest from what the other
+/// records of the tile allow: at least its live bytes, at most its total with gaps, and the sum of
+/// its memory regions. Returns `None` if they allow all totals.
 fn total(recorded: &Recorded) -> Option<Contradiction> {
     let numbers = recorded.tiles.iter().map(|row| {
         let live = row.always_live.saturating_add(row.not_always_live);

@@ -5,9 +5,11 @@ use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
-/// Returns the contradictions about programs: programs with a wrong place in the program tree,
-/// without a debug context or with a wrong number of vertices; missing regions of exchanges; and
-/// code with another number of bytes than the profile records.
+/// Returns the contradictions about programs:
+/// - programs with a wrong place in the program tree, without a debug context, or with a wrong
+///   number of vertices;
+/// - exchanges whose regions are missing;
+/// - code with another number of bytes than the profile records.
 pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
@@ -77,9 +79,9 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 }
 
 /// Returns one entry per tile: the bytes of the variables, the code and the vertex state of the
-/// programs for which `lack` is true. `lack` has one entry per program: whether it lacks data, such
-/// as a debug context. The result is an upper bound on the bytes that may be attributed to the
-/// wrong layer, since other programs may use the same variables.
+/// programs for which `lack` is true. `lack` says for each program whether it lacks data, such as a
+/// debug context. The result is an upper bound on the bytes that may be attributed to the wrong
+/// layer: variables that other programs use too may still be in the right layer.
 pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -128,9 +130,9 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
 
 /// Returns one entry per program: whether the program may have a wrong place in the program tree.
 /// If a liveness step has a parent step, its program should be a child of the parent step's
-/// program. If it is not, the program is marked, and so are all children of the parent step's
-/// program. No program of a real profile is marked. Steps below a Call are skipped, since it is
-/// unknown how they are nested.
+/// program. If it is not, this program and all children of the parent step's program are marked. No
+/// program of a real profile is marked. Children of a Call are not checked, since it is unknown how
+/// their steps are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -169,21 +171,21 @@ pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Tolerance in bytes: there is no warning if up to this many bytes of recorded code on a tile
-/// belong to no program. If a hundredth of the bytes of the fullest tile is more, that is the
-/// tolerance. In a real profile, a tile has 178 bytes of run-time codelets that belong to no
-/// program, and 8 bytes for each part of its exchanges.
+/// Tolerance in bytes for recorded code on a tile that belongs to no program; a hundredth of the
+/// bytes of the fullest tile if that is more. In a real profile, a tile has 178 bytes of run-time
+/// codelets that belong to no program, and 8 bytes for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind` on each tile.
 /// Returns a contradiction about the tile with the most bytes that may be attributed to the wrong
-/// layer; `None` if all differences are allowed, or if `kind` is vertex state and the profile does
-/// not record it.
+/// layer. Returns `None` if all differences are allowed, or if `kind` is vertex state and the
+/// profile does not record it.
 ///
-/// Programs may not have more code than is recorded, except for exchange and control code, which
-/// programs may share. Recorded code that belongs to no program normally does not count as
-/// attributed to the wrong layer, since every stage gets such code anyway. It counts if programs
-/// and vertex types have less than half of the recorded code, or if `kind` is vertex state.
+/// - More code than is recorded is a contradiction, except for exchange and control code, which
+///   programs may share.
+/// - Recorded code that belongs to no program is usually harmless, since every stage gets it. It
+///   counts as attributed to the wrong layer only if it is vertex state, or if programs and vertex
+///   types have less than half of the recorded code.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -210,10 +212,11 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
-/// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types;
-/// `None` if `kind` is vertex state and the profile does not record it. Also returns whether the
-/// profile has code of this kind for all programs or vertex types that run. If it does, nearly all
-/// recorded code of this kind should belong to programs and vertex types.
+/// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types.
+/// Returns `None` if `kind` is vertex state and the profile does not record it.
+///
+/// Also returns whether the profile has code of this kind for all programs or vertex types that
+/// run. Nearly all recorded code of this kind should then belong to them.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

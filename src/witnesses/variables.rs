@@ -1,5 +1,5 @@
-//! Checks the lowered variables: their bytes by category, tile and step are the recorded bytes,
-//! programs use them, and they have debug contexts and contain the regions that exchanges move.
+//! Checks the lowered variables: they have the recorded bytes by category, tile and step, programs
+//! use them, and they have debug contexts and contain the regions that exchanges move.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
@@ -53,9 +53,10 @@ pub fn check_variables(
 /// used by at least one program.
 const USER_DATA: &str = "variable";
 
-/// Returns the indices of the variables of category [`USER_DATA`] (data of tensors) that no compute
-/// set or exchange uses; a real profile has none. `has_users` returns whether any operation uses
-/// the variable with a given index. Nearly all variables have users, and are not checked further.
+/// Returns the indices of the variables with data of tensors (category [`USER_DATA`]) that no
+/// compute set or exchange uses; a real profile has none. `has_users` returns whether any operation
+/// uses the variable with a given index. Variables with such users, which are nearly all, are not
+/// checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables
@@ -175,9 +176,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
 }
 
 /// Returns the index of the first step at which the recorded and the computed live bytes differ
-/// most, both numbers at this step, and the largest number at any step; `None` if there are no
-/// steps. `changes` has one entry per step: the recorded and the computed change since the step
-/// before.
+/// most, both numbers at this step, and the largest number of live bytes at any step. Returns
+/// `None` if there are no steps. `changes` has for each step the recorded and the computed change
+/// of the live bytes since the step before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
     let live: Vec<[u64; 2]> = changes
@@ -204,8 +205,8 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let same = [10, 0, 5, 0, -15].map(|change| [change; 2]);
         assert_eq!(furthest(&same), Some((0, [10, 10], 15)));
-        // The recorded and the computed live bytes agree at the last step, but in the computed
-        // bytes one variable begins to live a step later.
+        // The recorded and the computed live bytes agree at the last step. But one variable of 5
+        // bytes begins to live a step later in the computed bytes.
         let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
         assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
         // A negative sum of live bytes counts as 0.

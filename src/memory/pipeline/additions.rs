@@ -1,6 +1,6 @@
-//! The bytes that a pipeline adds to one stage on neighbouring tiles, directly by the rules of
-//! docs/model.md, "Pipelines": accumulators, the stash, and in each phase the transfer buffers,
-//! which hold tensors from or for other stages.
+//! The bytes that a pipeline adds to one stage on neighbouring tiles, computed directly by the
+//! rules of docs/model.md, "Pipelines": accumulators of gradients, the stash, and in each phase
+//! (such as the backward pass) the transfer buffers, which hold tensors from or for other stages.
 
 use super::{
     PlacedStage,
@@ -22,16 +22,17 @@ use crate::{
 };
 use std::{array::from_fn, ops::Range};
 
-/// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
-/// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
+/// The bytes of each flow (tensors that the same layers use) on up to `N` neighbouring tiles, one
+/// lane per tile, and the bytes of the accumulators that a pipeline adds on these tiles.
 #[derive(Default)]
 pub struct TileFlows<const N: usize> {
     pub bytes: Vec<FlowBytes<N>>,
     /// The flows (tensors that the same layers use) that have bytes on any of the tiles, as indices
     /// into [`Flows::list`]. All other flows are skipped.
     pub met: Vec<u32>,
-    /// The bytes of accumulators, by lane (tile), each with a set of positions (In, layers, Out): a
-    /// stage that has any of these positions has the bytes. Several entries may have the same set.
+    /// Bytes of accumulators of gradients, by lane (tile), each with a set of positions (In,
+    /// layers, Out). A stage that has any of these positions has the bytes. Several entries may
+    /// have the same set.
     pub accumulators: Vec<Placing<N>>,
 }
 
@@ -40,18 +41,17 @@ pub struct TileFlows<const N: usize> {
 #[derive(Clone, Copy, Default)]
 pub struct FlowBytes<const N: usize> {
     is_met: bool,
-    /// The bytes of all variables of the flow (tensors that the same layers use) on each tile.
+    /// The bytes of all variables of the flow on each tile.
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest group of variables on each tile, among the variables of the flow
-    /// (tensors that the same layers use). The variables of a group have one equivalence class
-    /// (live at the same steps) and one use set (used by the same operations).
+    /// The bytes of the largest group of the flow's variables on each tile. The variables of a
+    /// group are live at the same steps and are used by the same operations.
     pub largest: ByLane<u32, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Sums up the bytes of `uses` by flow, that is, by the layers that use the tensors. Weights
-    /// that get accumulators of gradients add the bytes of these accumulators. Other parameters,
-    /// constants, and variables without a layer belong to no flow and are skipped.
+    /// Sums up the bytes of the variables in `uses` by flow (tensors that the same layers use). For
+    /// weights that get accumulators of gradients, stores the bytes of the accumulators. Other
+    /// parameters, constants, and variables without a layer are skipped.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         self.bytes.clear();
         self.bytes.resize(flows.list.len(), FlowBytes::default());
@@ -83,22 +83,23 @@ impl<const N: usize> TileFlows<N> {
     }
 }
 
-/// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
-/// flow (tensors with the same users), and how the stage runs backward.
+/// What one pipeline stage does with the tensors of each flow (tensors that the same layers use),
+/// such as stashing or sending them, and what is known of its backward pass.
 #[derive(Debug)]
 pub struct StageRoles {
     backward: BackwardPass,
     pub by_flow: Vec<StageRole>,
     /// Whether the IPU runs another pipeline stage between the forward and the backward pass of
-    /// this one. True only for Out on the first IPU in TensorFlow's pipelines.
+    /// this one. True only for Out (the operations after the last layer) on the first IPU, with
+    /// TensorFlow's grouped or interleaved schedule.
     waits: bool,
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to `stage`, such as stashes and transfer buffers
-    /// but not optimizer state, for each lane (tile) and each phase, such as the backward pass (see
-    /// [`PHASES`]). `roles` says which tensors the stage stashes or forwards; with `None`, only
-    /// accumulators of gradients are added.
+    /// Returns the bytes that the pipeline adds to `stage`, for each lane (tile) and each phase,
+    /// such as the backward pass (see [`PHASES`]). Optimizer state is not included. `roles` says
+    /// which tensors the stage stashes or forwards. Without `roles`, or if the number of later
+    /// stages is open, the result has only accumulators of gradients.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -132,20 +133,22 @@ impl Flows {
         })
     }
 
-    /// Returns the places that a stage with the positions `positions` runs as one pipeline stage.
-    /// Both are ranges of numbers of In, layers and Out (end exclusive). They differ only if Out
-    /// (the operations after the last layer) is on the first IPU. As a position, Out is then the
-    /// same as In; as a place, it comes after all others. It is then a pipeline stage of its own,
-    /// except in a stage that has all positions.
+    /// Converts the positions of a stage to the places that it runs as one pipeline stage. Both are
+    /// numbers of In (the operations before the first layer), the layers, and Out (the operations
+    /// after the last layer), as ranges with exclusive ends.
+    ///
+    /// They differ only if Out is on the first IPU: Out then shares the position of In, but is the
+    /// last place. A stage with all positions then runs the place Out too. Beside any other stage,
+    /// Out is a pipeline stage of its own.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
     }
 
-    /// Returns whether the stage with the places `places` (In, layers) shares its IPU with Out (the
-    /// operations after the last layer), which is then a pipeline stage of its own: Out is on the
-    /// first IPU, and the stage is the first of several.
+    /// Returns whether a stage that runs `places` (numbers of In and layers) shares its IPU with
+    /// Out (the operations after the last layer), which is a pipeline stage of its own. It does if
+    /// Out is on the first IPU, and the stage is the first of several.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
@@ -154,8 +157,9 @@ impl Flows {
         self.places - 1..self.places
     }
 
-    /// Determines what a pipeline stage that runs `places` (the numbers of In, layers or Out; end
-    /// exclusive) does with the tensors of each flow (tensors that the same layers use).
+    /// Determines what a pipeline stage does with the tensors of each flow (tensors that the same
+    /// layers use), such as stashing them. The stage runs `places`, the numbers of In, layers or
+    /// Out (end exclusive).
     pub fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         StageRoles {
             by_flow: self
@@ -173,9 +177,9 @@ impl Flows {
         }
     }
 
-    /// Sums the bytes of tensors on some tiles. One sum is for each thing that a stage does with
-    /// tensors, such as stashing or receiving them ([`Quantity`]); one more is for the tensors that
-    /// the stage keeps from its forward to its backward pass ([`Transfers::kept`]).
+    /// Sums up the bytes of the tensors that a stage stashes, of those that it receives, and so on:
+    /// one sum for each [`Quantity`]. One more sum is for the tensors that it keeps from its
+    /// forward to its backward pass ([`Transfers::kept`]).
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -205,8 +209,8 @@ impl Flows {
 
     /// Returns for each lane (tile) the bytes of the additional copies of tensors that a stage
     /// keeps for micro-batches in flight. `depth` is the number of forward pipeline stages after
-    /// the stage. Tensors for Out on the same IPU are held once for each pipeline stage from this
-    /// stage to Out.
+    /// the stage. If Out (the operations after the last layer) is on the same IPU, tensors for Out
+    /// are held once for each pipeline stage from this stage to Out (both included).
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Stash), of(ForOut));
@@ -225,10 +229,12 @@ impl Flows {
     }
 }
 
-/// The number of phases. Each liveness step belongs to one phase: (0) the forward pass without its
-/// last step; (1) the last step of the forward pass, at which all tensors that are kept for the
-/// backward pass are live; (2) the backward pass; (3) the steps after both passes, when no
-/// micro-batch is in flight.
+/// The number of phases. Each liveness step belongs to one phase:
+/// - 0: the forward pass without its last step;
+/// - 1: the last step of the forward pass, at which all tensors that are kept for the backward pass
+///   are live;
+/// - 2: the backward pass;
+/// - 3: the steps after both passes, when no micro-batch is in flight.
 pub const PHASES: usize = 4;
 
 fn in_passes(bytes: u64) -> [u64; PHASES] {
@@ -241,10 +247,12 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 pub struct Transfers<const N: usize> {
     pub sums: [ByLane<u64, N>; QUANTITIES],
     pub backward: BackwardPass,
-    /// The bytes of tensors that the stage keeps from its forward to its backward pass. FIFOs copy
-    /// these tensors one after the other, so only the largest group of variables (with one
-    /// equivalence class and use set) counts. But all groups count if another pipeline stage runs
-    /// on the IPU between the two passes, since all kept tensors are live then.
+    /// The bytes that buffers need for tensors that the stage keeps from its forward to its
+    /// backward pass:
+    /// - in most stages, those of the largest group of variables (live at the same steps and used
+    ///   by the same operations), since FIFOs copy one group after the other;
+    /// - those of all kept tensors if the IPU runs another pipeline stage between the two passes,
+    ///   since all of them are live then.
     pub kept: ByLane<u64, N>,
 }
 
@@ -293,10 +301,11 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // A stage of frozen layers may call a function that the profile lists only at the
-                // steps of a call by another layer. Tensors that wait for this stage's call, or
-                // that its call has made, are not live at these steps in the profile, so they need
-                // buffers. Tensors that enter the stage and leave it again are live at these steps.
+                // Frozen layers (without a backward pass) may call a function that the profile
+                // lists only at the steps of a call by another layer. Tensors that wait for this
+                // stage's call, or that its call has made, are not live at these steps in the
+                // profile, so they need buffers. Tensors that enter the stage and leave it again
+                // are live at these steps.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
@@ -305,18 +314,21 @@ impl Flows {
                 // that leave the stage need no buffer either: in the profile they are live at the
                 // last step of the stage, so they are among the stage's live bytes.
                 _ if !backward.goes_back => (0, 0, 0),
-                // A stage is recomputed as a whole after its gradients have arrived, so they wait
-                // in buffers. In its first forward run no gradient has arrived, but tensors that
-                // enter the stage are kept for the second run.
+                // The steps of the forward pass stand for both forward runs of a recomputed stage,
+                // and the larger buffers of the two count. In the first run, tensors that enter the
+                // stage are kept for the second. Before the second run gradients have arrived, so
+                // they wait in buffers.
                 (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
-                // A layer is recomputed right before its backward pass, so its gradients are live
-                // at the steps of its forward pass too.
+                // The steps of the forward pass also stand for the recomputation of layers, each
+                // right before its backward pass. So these steps need buffers for the gradients
+                // that have arrived by then.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // TensorFlow's FIFOs, which stash tensors, run at the end of the forward pass, or
-                // before the backward pass when the gradients have arrived.
+                // In TensorFlow's grouped schedule, the FIFOs that stash tensors run at the end of
+                // the forward pass, or before the backward pass when the gradients have arrived.
+                // The larger buffers of these two times count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
@@ -352,8 +364,8 @@ impl Flows {
     }
 
     /// Returns the bytes of tensors that a stage forwards without using them, in each phase, such
-    /// as the backward pass (see [`PHASES`]). If the schedule runs one pass of the stage at a time,
-    /// a tensor leaves the stage at the end of the pass in which it is forwarded.
+    /// as the backward pass (see [`PHASES`]). In the interleaved and the sequential schedule, the
+    /// stage has a tensor only in the pass (forward or backward) in which it forwards the tensor.
     fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let forward = moves.of(PassesForward, lane);
         let backward = moves.of(PassesBackward, lane);
@@ -373,10 +385,10 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes of the transfer buffers of a stage in each phase (see [`PHASES`]) if a
-    /// liveness step may belong to the forward as well as to the backward pass. All phases except
-    /// the last, which is after both passes, get the same bytes: the largest buffers in either
-    /// pass. `phases` has the bytes that each phase would need if the pass of each step were known.
+    /// Returns the bytes of the transfer buffers of a stage in each phase (see [`PHASES`]) if it is
+    /// unknown whether a liveness step belongs to the forward or the backward pass. Both passes get
+    /// the same bytes: the largest buffers in either. The last phase, after both passes, gets none.
+    /// `phases` has the bytes that each phase would need if the pass of each step were known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -398,8 +410,8 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns two numbers of bytes in each phase (see [`PHASES`]): those of all transfer buffers
-    /// on the IPU of a stage, and those of the tensors that the stage forwards. `out` has the
+    /// Returns for each phase (see [`PHASES`]) the bytes of all transfer buffers on the IPU of a
+    /// stage, then for each phase the bytes of the tensors that the stage forwards. `out` has the
     /// tensors of Out (the operations after the last layer) if Out is another pipeline stage on the
     /// same IPU. Out then runs between the forward and the backward pass of this stage, so the IPU
     /// holds the buffers of both.

@@ -2,9 +2,9 @@
 //! after the range.
 //!
 //! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
-//! use) does not depend on the tile. So [`Flows::stretches`] lists the ranges of layers that do so
-//! once for all tiles. The bytes of the flows are then summed tile by tile, while ranges grow layer
-//! by layer from each first layer, as in `memory::ranges`.
+//! use) is the same on all tiles. So [`Flows::stretches`] finds once which ranges of layers do. For
+//! each tile, the bytes of flows are then summed while a range grows layer by layer, from each
+//! first layer, as in `memory::ranges`.
 
 use super::{
     Recompute,
@@ -19,10 +19,10 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A change in what a range of layers does with the tensors of the flow `flow` (tensors that the
-/// same layers use), at a certain layer to which the range grows. The range begins to add the bytes
-/// of the tensors to the [`Quantity`](super::flows::Quantity) with the index `quantity`, such as
-/// the stash; if `is_end` is true, it ceases to add them.
+/// A change when a growing range of layers reaches a certain layer: from there on, the range adds
+/// the bytes of the tensors of `flow` (tensors that the same layers use) to one of its sums, such
+/// as the bytes that it stashes. If `is_end` is true, it ceases to add them. `quantity` is the
+/// index of the sum, a [`Quantity`](super::flows::Quantity).
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -31,14 +31,12 @@ struct Event {
 }
 
 /// The bytes that a pipeline adds to a range of layers on up to `N` neighbouring tiles, one lane
-/// for each tile. The range grows layer by layer. One value is used again for further tiles.
+/// per tile. The range grows layer by layer. The value is reused for further tiles.
 #[derive(Default)]
 pub struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators of gradients that the pipeline adds to the range of layers,
     /// however many stages follow the range.
     pub accumulators: GrowingSums<N, 1>,
-    /// The changes of what a growing range of layers stashes, receives or sends, by the layer that
-    /// the range reaches.
     events: Entries<Event>,
     /// One entry per position (In, layers, Out): how each sum of bytes, such as the stash, changes
     /// when a range from the current start grows to this position. Numbers wrap around, since
@@ -54,11 +52,9 @@ pub struct RangeAdditions<const N: usize> {
 }
 
 impl<const N: usize> RangeAdditions<N> {
-    /// Loads the bytes of flows (tensors with the same users) and of accumulators on some tiles.
-    /// For each flow, `stretches` has the ranges of layers that stash, receive or send its tensors.
-    ///
-    /// # Errors
-    /// If the tiles have more variables than any real tile.
+    /// Loads the bytes of flows (tensors that the same layers use) and of accumulators on some
+    /// tiles. `stretches` has, for each flow, the ranges of layers that stash, receive or send its
+    /// tensors.
     pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -132,10 +128,10 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // Of the tensors that a range of layers keeps from its forward to its backward pass, only
-        // the bytes of the largest group of variables count ([`Transfers::kept`]). So these bytes
-        // are the maximum over the places (In, layers, Out) of the range, not their sum. The range
-        // has a backward pass if any of its places has one.
+        // Tensors that a range of layers keeps from its forward to its backward pass are copied one
+        // after the other, so only the bytes of the largest count ([`Transfers::kept`]). These are
+        // the maximum over the places (In, layers, Out) of the range, not their sum. The range has
+        // a backward pass if any of its places has one.
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -163,9 +159,10 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Ranges of positions (In, layers, Out) whose stages all add the bytes of one flow (tensors with
-/// the same users) to one [`Quantity`](super::flows::Quantity), such as the stash. These are all
-/// ranges whose first position is in `starts` and whose last position is in `lasts`.
+/// A set of ranges of positions (In, layers, Out): all ranges whose first position is in `starts`
+/// and whose last position is in `lasts`. Stages with these ranges add the bytes of one flow
+/// (tensors that the same layers use) to the sum with the index `quantity` (a
+/// [`Quantity`](super::flows::Quantity)), such as the bytes that they stash.
 pub struct FlowStretch {
     pub quantity: usize,
     pub starts: Range<u32>,
@@ -173,10 +170,10 @@ pub struct FlowStretch {
 }
 
 impl Flows {
-    /// Returns one list per flow (tensors with the same users): the ranges of positions (In,
+    /// Returns one list per flow (tensors that the same layers use): the ranges of positions (In,
     /// layers, Out) that stash, receive, send or forward the tensors of the flow when they run as a
-    /// stage. Each item of a list has ranges that do one of these things, such as stashing. The
-    /// lists are the same on all tiles. `positions` is the number of positions.
+    /// stage. Each item of a list is about one of these things, such as stashing. The lists apply
+    /// to all tiles. `positions` is the number of positions.
     pub fn stretches(&self, positions: u32) -> Vec<Vec<FlowStretch>> {
         self.list
             .iter()
@@ -185,9 +182,6 @@ impl Flows {
     }
 }
 
-/// Returns the ranges of positions (In, layers, Out) that stash, receive, send or forward the
-/// tensors of `flow` (tensors with the same users) when they run as a stage. Each entry has ranges
-/// that do one of these things, such as stashing. `positions` is the number of positions.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let after_turns = turns_of_starts(flows, flow)
@@ -218,16 +212,16 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns places (In, layers or Out; in any order). What a range of layers does with the tensors
-/// of `flow` (tensors with the same users), such as stashing them, can change if the range begins
-/// after one of these places instead of at it. No other place makes such a change.
+/// Returns the places (In, layers or Out; in any order) whose loss can change what a range of
+/// layers does with the tensors of `flow` (tensors that the same layers use), such as stashing
+/// them. A range loses a place if it begins after the place instead of at it.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
     match flows.pipeline.recompute {
-        // If stages are recomputed as a whole, a range stashes tensors only if it has a user of
-        // them and a place (In, a layer or Out) with a backward pass. So for each user, it can
-        // matter whether the range has the last place with a backward pass up to this user.
+        // If stages are recomputed as a whole, a range of layers stashes a tensor only if it has a
+        // user of the tensor and a place (In, a layer or Out) with a backward pass. So a range may
+        // cease to stash the tensor when it loses the last such place up to a user.
         Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
         // In (the operations before the first layer) is recomputed together with the first layer,
         // so what a range recomputes can change when it loses In or the first layer.
@@ -242,10 +236,9 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Returns places (In, layers or Out; in any order) at which a growing range can change what it
-/// does with the tensors of `flow` (tensors with the same users), such as stashing them. The range
-/// begins with the place `start` and gains one place after the other at its end. Gaining any other
-/// place makes no such change.
+/// Returns the places (In, layers or Out; in any order) whose gain can change what a range of
+/// layers does with the tensors of `flow` (tensors that the same layers use), such as stashing
+/// them. The range begins with the place `start` and gains one place after the other at its end.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let places = start..flows.places;
     let forward = users_in(&flow.forward, &places);
@@ -263,8 +256,9 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     }
     let ends = [backward.first(), forward.last(), backward.last()];
     turns.extend(ends.into_iter().flatten());
-    // Whether a stage stashes a tensor to recompute layers depends on at most the first three users
-    // of the tensor that have a backward pass, so later users need not be examined.
+    // Whether a stage stashes a tensor to recompute layers depends on at most the first three
+    // layers of the stage that use the tensor and have a backward pass. So later users need not be
+    // examined.
     let mut back = 0;
     for &user in forward {
         turns.push(user);

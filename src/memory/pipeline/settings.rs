@@ -1,5 +1,5 @@
-//! The settings of a pipeline, how they are chosen for a model (docs/model.md, "Pipelines"), and
-//! other settings that a user may try.
+//! The settings of a pipeline, such as its schedule: how they are chosen for a model
+//! (docs/model.md, "Pipelines"), and which other settings a search may try.
 
 use crate::{
     model::{Framework, Model},
@@ -30,8 +30,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns the smallest number of micro-batches in a step that the schedule needs with `stages`
-    /// forward pipeline stages (docs/model.md, "Pipelines").
+    /// Returns how many micro-batches a training step must have at least, with this schedule and
+    /// `stages` forward pipeline stages (docs/model.md, "Pipelines").
     pub fn least_accumulation(self, stages: usize) -> usize {
         match self {
             Schedule::None => 1,
@@ -193,9 +193,10 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipelines that a search may choose from instead of `self`, taken from
-    /// [`Pipeline::possible`]. Sequential pipelines, which work on one micro-batch at a time, are
-    /// left out unless `self` is sequential. `requested` has the settings that the user requests.
+    /// Returns the pipelines among which a search may choose, `self` first. These are the
+    /// [possible](Pipeline::possible) ones, but sequential pipelines, which work on one micro-batch
+    /// at a time, only if `self` is sequential. The settings that the user requests in `requested`
+    /// are fixed.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         let mut open = self.possible(requested, is_training);
         open.retain(|other| {
@@ -204,8 +205,9 @@ impl Pipeline {
         open
     }
 
-    /// Returns the pipeline in which stages [take turns](Self::takes_turns). Returns `None` if it
-    /// contradicts the schedule or the recomputation that the user requests in `requested`.
+    /// Returns these settings with the sequential schedule and without recomputation, so that
+    /// stages [take turns](Self::takes_turns). Returns `None` if the user requests another schedule
+    /// or another recomputation in `requested`.
     pub fn taking_turns(self, requested: PipelineOptions) -> Option<Self> {
         let is_open = requested
             .schedule
@@ -220,8 +222,8 @@ impl Pipeline {
     }
 
     /// Returns all pipelines that the framework of a model offers: each schedule with each
-    /// recomputation. `self` is the usual pipeline of the model and comes first. The settings that
-    /// the user requests in `requested` are fixed. Without a pipeline or without training
+    /// recomputation. `self`, the usual pipeline of the model, comes first. The settings that the
+    /// user requests in `requested` are fixed. If there is no pipeline, or the model does not train
     /// (`is_training`), only `self` is returned.
     pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         if !self.is_on() || !is_training {
@@ -251,8 +253,8 @@ impl Pipeline {
     }
 }
 
-/// The settings of a pipeline that the user requests. A setting that is `None` follows from the
-/// framework of the model ([`PipelineOptions::choose`]).
+/// The settings of a pipeline that the user requests. For a setting that is `None`, the model
+/// decides ([`PipelineOptions::choose`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The order in which stages work on micro-batches; `None` for the default of the framework.
@@ -262,11 +264,11 @@ pub struct PipelineOptions {
     pub recompute: Option<Recompute>,
     /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// The place of optimizer state between two updates; if `None`, the first of
-    /// [`PipelineOptions::states`] in which the model fits.
+    /// The place of optimizer state between two updates. With `None`, places are tried in the order
+    /// of [`PipelineOptions::states`] until the model fits.
     pub state: Option<StatePlace>,
-    /// The number of replicas of the model that run side by side, each on IPUs of its own.
-    /// Optimizer state may be shared among them.
+    /// The number of replicas of the model that run side by side, each on IPUs of its own. Sharded
+    /// optimizer state is divided among them.
     pub replicas: u64,
 }
 
@@ -300,9 +302,10 @@ impl PipelineOptions {
     }
 
     /// Returns the places of optimizer state to try, in groups. The groups are tried one after the
-    /// other until the model fits: on the chip, off the chip, sharded, and sharded off the chip. If
-    /// `streaming_is_timed`, on the chip and off the chip are one group, whose places are compared
-    /// by time. If the user requests a place, the result has only this place.
+    /// other until the model fits: on the chip, off the chip, sharded, sharded off the chip. If
+    /// `streaming_is_timed` (the bandwidth to memory off the chip is known), on the chip and off
+    /// the chip are one group, whose places are compared by time. If the user requests a place, the
+    /// result has only this place.
     pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
         use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
         match self.state {

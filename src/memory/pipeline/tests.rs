@@ -48,9 +48,9 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     })
 }
 
-/// Generates random models of training or inference, as the parts that [`model`] puts together: a
-/// model without passes, the pass for each operation, whether each operation group copies from the
-/// host, and the step at which the backward pass starts (`None` for inference).
+/// Generates random models of training or inference, as the four parts from which [`model`] builds
+/// them: a model without passes, the pass of each operation, whether each operation group copies
+/// from the host, and the step at which the backward pass starts (`None` for inference).
 pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
@@ -204,8 +204,8 @@ proptest! {
     }
 }
 
-/// Makes activations of `bytes` bytes between In, the layers and Out: each is made in one of these
-/// places and used in the next, by the forward and the backward pass.
+/// Makes activations of `bytes` bytes between neighbouring places (In, layers, Out): one place
+/// makes the activation, and the next uses it. Both use it in the forward and in the backward pass.
 fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows<1>) {
     let flow = |place| Flow {
         forward: [place, place + 1].into(),

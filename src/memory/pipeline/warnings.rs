@@ -9,14 +9,14 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Weights that no operation updates cause a warning only if they have at least 1/`MIN_SHARE` of
-/// the bytes of all weights. Fewer such weights do not change a split noticeably.
+/// Weights that no operation updates cause a warning only if they have more than a hundredth
+/// (1/`MIN_SHARE`) of the bytes of all weights. Fewer do not change a split noticeably.
 const MIN_SHARE: u64 = 100;
 
 impl MemoryModel<'_> {
-    /// Returns a warning if no operation of a training pipeline updates weights, or if no operation
-    /// updates the weights of some stages. The pipeline adds no accumulators for weights that are
-    /// not updated, so predictions may be too low. `stages` are ranges of positions (end
+    /// Returns a warning if no operation updates any weights of a training model, or if none
+    /// updates the weights of some stages. A pipeline adds accumulators of gradients only for
+    /// updated weights, so predictions may then be too low. `stages` are ranges of positions (end
     /// exclusive); the index of a stage is the number of its IPU.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let [not_updated, updated] = self.weights(&(0..self.layers()));
@@ -50,9 +50,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Returns a warning if the profile was recorded with recomputation, and so lacks activations
-    /// that the stages of the pipeline keep (docs/model.md, "Recomputation"). There is no warning
-    /// if the pipeline recomputes each layer, since then few activations are missing.
+    /// Returns a warning if the profile was recorded with recomputation. Such a profile lacks
+    /// activations that the stages of the pipeline keep (docs/model.md, "Recomputation"). There is
+    /// no warning if the pipeline recomputes each layer, since few activations are missing then.
     pub fn recording_warning(&self) -> Option<Warning> {
         let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
         let recompute = flows.pipeline.recompute;

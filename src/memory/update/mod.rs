@@ -1,10 +1,10 @@
-//! The weight update as a phase of its own, if optimizer state is off the chip or sharded between
-//! two updates (docs/model.md, "Optimizer state elsewhere").
+//! The weight update as a phase after the forward and backward passes, if optimizer state is off
+//! the chip or sharded between two updates (docs/model.md, "Optimizer state elsewhere").
 //!
-//! The forward and backward passes run without this optimizer state, and without the variables that
-//! only updates make. Then weights are updated one after the other: the optimizer state of the
-//! weight is loaded or gathered, and the bytes of its update (module `tile`) are added to the bytes
-//! of always-live variables.
+//! The passes run without this optimizer state, and without the variables that only updates make.
+//! Then weights are updated one after the other: the optimizer state of the weight is loaded or
+//! gathered. A stage then takes the bytes of this one update (module `tile`) and those of
+//! always-live variables.
 
 #[cfg(test)]
 mod tests;
@@ -20,15 +20,16 @@ use crate::{
     },
 };
 
-/// The role of each variable in the weight update, such as weight or optimizer state. The weight
-/// update is a phase of its own if optimizer state is off the chip or sharded. Weights are updated
+/// The role of each variable in the weight update, such as weight or optimizer state, if the update
+/// is a phase of its own. It is if optimizer state is off the chip or sharded. Weights are updated
 /// one after the other, each in an *update*; updates are numbered from 0.
 #[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// One entry per use (variables with one equivalence class and use set), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of the variables in updates.
+    /// One entry per use (variables that are live at the same steps and are used by the same
+    /// operations), in the order of [`CountedUses`](crate::memory::uses::CountedUses): the role of
+    /// the variables in updates.
     of_uses: Vec<InUpdate>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
     /// weight is assumed for each weight.
@@ -37,17 +38,17 @@ pub(crate) struct UpdatePhase {
     /// so that replicas update only their shares and gather the weight.
     is_shared_out: Vec<bool>,
     /// One entry per weight update: the half-open range of liveness steps from its first to its
-    /// last operation. The peak of the tensors that the update makes is in this range.
+    /// last operation. The peak of the tensors that the update makes is the peak in this range.
     steps: Vec<(u32, u32)>,
 }
 
-/// The role that variables have in weight updates, and the updates that use them. All variables
-/// with one equivalence class and one use set (the operations that use them) have the same role.
+/// The role that variables have in weight updates, and the updates that use them. Variables that
+/// are live at the same steps and are used by the same operations have the same role.
 #[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters that stay on the chip, but are not live at every step
-    /// in the profile. A weight update must count all their bytes.
+    /// Whether the variables are parameters that stay on the chip, but that the profile lists as
+    /// live at some steps only. The bytes of a weight update include all of them.
     pub fills_holes: bool,
     updates: Box<[u32]>,
 }
@@ -58,7 +59,8 @@ impl UpdatePhase {
     /// chip.
     ///
     /// # Errors
-    /// If the lists of updates of all variables together have more entries than [`limits::ENTRIES`].
+    /// If the lists of the updates that use each variable have more than [`limits::ENTRIES`]
+    /// entries in total.
     pub fn new(
         model: &Model,
         placement: &Placement,
@@ -101,8 +103,8 @@ impl UpdatePhase {
         }))
     }
 
-    /// Returns whether `other`, an update phase of the same model, is equal to this one: an update
-    /// phase depends only on the model, the place of optimizer state and the number of replicas.
+    /// Returns whether `other`, an update phase of the same model, equals this one. An update phase
+    /// depends only on the model, the place of optimizer state and the number of replicas.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
@@ -112,19 +114,18 @@ impl UpdatePhase {
     }
 
     /// Returns the role in weight updates of the variables with the index `number` in
-    /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data. Those that
-    /// hold code have an index only in the classic memory model, which has no weight update of its
-    /// own.
+    /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data, not code.
     pub fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether variables are left out of the forward and the backward pass, because they
-    /// are optimizer state that is not whole on the chip, or because only weight updates make them.
-    /// `number` is the index of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
-    /// The result is always false if all optimizer state stays on the chip.
+    /// Returns whether variables take no memory in the forward and the backward pass, because they
+    /// are optimizer state that is not whole on the chip then, or because only weight updates make
+    /// them. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses). Always false if all optimizer state stays
+    /// on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -186,8 +187,9 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the variables that would take part in weight updates if optimizer state were off the
-    /// chip, each with its role, such as weight or optimizer state. All variables with one
-    /// equivalence class and use set are one entry. The list is empty if the model does not train.
+    /// chip, each with its role, such as weight or optimizer state. Variables that are live at the
+    /// same steps and are used by the same operations are one entry. The list is empty if the model
+    /// does not train.
     fn updated(&self) -> Vec<(UpdateRole, &VariableUse)> {
         if !self.is_training() {
             return Vec::new();
@@ -256,8 +258,8 @@ struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
     /// One entry per use set (the operations that use a variable): the role of its parameters in
-    /// weight updates. All optimizer state has the role [`UpdateRole::SHARED_STATE`] here; whether
-    /// it is large enough to be sharded is decided later.
+    /// weight updates. All optimizer state has the role [`UpdateRole::SHARED_STATE`] here, as if it
+    /// were sharded. [`Updates::state`] decides later whether it is large enough for that.
     of_parameters: Vec<Option<UpdateRole>>,
     /// One entry per use set (the operations that use a variable): whether only updates use its
     /// variables. Operations that only copy from or to the host are ignored.
@@ -299,8 +301,9 @@ impl<'a> Updates<'a> {
     }
 
     /// Returns the role of `variable` in weight updates, such as weight or optimizer state.
-    /// `variable` stands for all variables with one equivalence class and use set. Returns `None`
-    /// if they take no part in weight updates, or are optimizer state that stays whole on the chip.
+    /// `variable` stands for all variables that are live at the same steps and are used by the same
+    /// operations. Returns `None` if they take no part in weight updates, or are optimizer state
+    /// that stays whole on the chip.
     fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
         if !self.model.is_parameter(class, set) {
             return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
@@ -384,10 +387,9 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns the role of parameters in weight updates, such as weight or optimizer state, with one
-/// entry per use set (the operations that use a variable). An entry is for the parameters with this
-/// use set. `is_updated` says for each use set whether an update uses its variables, and
-/// `is_of_updates` whether only updates use them.
+/// Returns one entry per use set (the operations that use a variable): the role of its parameters
+/// in weight updates, such as weight or optimizer state. `is_updated` says for each use set whether
+/// an update uses its variables, and `is_of_updates` whether only updates use them.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
@@ -443,8 +445,8 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
 }
 
 /// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
-/// sets whose groups update one weight are joined. The entry of a group is the group itself if it
-/// is the first of its set, otherwise an earlier group of the set.
+/// sets that belong to one weight update are joined. The entry of a group is an earlier group of
+/// its set, or the group itself if it is the first.
 struct GroupSets(Vec<usize>);
 
 impl GroupSets {

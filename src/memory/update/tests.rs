@@ -36,8 +36,8 @@ impl Case {
     }
 
     /// Returns whether a variable is optimizer state that leaves the chip between updates, in whole
-    /// or in part. Scalars never do, and state that is sharded on the chip only does if it is
-    /// large.
+    /// or in part. Scalars never leave it. State that is sharded on the chip leaves it only if it
+    /// is large.
     fn is_away(&self, v: &PlainVariable) -> bool {
         let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
@@ -54,8 +54,8 @@ impl Case {
         lasts(&self.plain, v) && is_updated && !self.is_state(v) && self.is_forward[number]
     }
 
-    /// Returns sets of operation groups: the groups of a set form one update, since they update one
-    /// weight or use the same optimizer state.
+    /// Returns the operation groups of each weight update. Groups that update one weight, or that
+    /// use the same optimizer state, belong to one update.
     fn joined(&self) -> Vec<BTreeSet<u32>> {
         let mut joined: Vec<BTreeSet<u32>> =
             self.updates.iter().map(|&group| [group].into()).collect();

@@ -17,9 +17,9 @@ use std::{array::from_fn, collections::BTreeMap, ops::Range};
 /// buffers are reused for further tiles.
 #[derive(Default)]
 pub struct TileUpdates<const N: usize> {
-    /// For each weight update, by its index: sets of positions (In, layers, Out) in ascending
-    /// order, and the bytes of the variables of the update that belong to the set. A stage that has
-    /// any position of a set has the bytes.
+    /// For each weight update, by its index: the bytes of its variables, by the set of positions
+    /// (In, layers, Out) to which they belong. A stage that has any position of a set has the
+    /// bytes.
     entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's shares of optimizer state that is sharded on the chip. They are
     /// on the chip during the passes too.
@@ -30,17 +30,17 @@ pub struct TileUpdates<const N: usize> {
     holes: Vec<Placing<N>>,
 }
 
-/// The bytes that one weight update handles on up to `N` neighbouring tiles, one lane for each
-/// tile, by what it does with the variables, such as loading optimizer state. From these amounts
+/// The bytes of the variables of one weight update on up to `N` neighbouring tiles, one lane per
+/// tile, by what the update does with them, such as loading optimizer state. From these amounts
 /// follow the bytes that the update takes ([`UpdatePhase::taken`]).
 #[derive(Clone, Copy, Default)]
 struct Amounts<const N: usize> {
     /// The bytes of optimizer state that a weight update loads from memory outside the IPUs: only
     /// this replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
-    /// The bytes of the largest group of variables (one equivalence class and use set) in `loaded`.
-    /// These bytes are enough for a landing pad (a buffer into which optimizer state is loaded)
-    /// that holds one tensor at a time.
+    /// The largest group of variables (live at the same steps and used by the same operations) in
+    /// `loaded`, in bytes. A landing pad (a buffer into which optimizer state is loaded) of this
+    /// size can hold each tensor of state, one at a time.
     largest: ByLane<u64, N>,
     /// The bytes of whole weights, plus the bytes of one replica's share of each of them. An update
     /// of sharded optimizer state gathers the whole weight from the replicas, and keeps the share
@@ -63,8 +63,8 @@ impl<const N: usize> Amounts<N> {
         lanes::add(&mut self.temporaries, &other.temporaries);
     }
 
-    /// Adds the bytes of variables, by lane (tile), to the amounts that a weight update loads,
-    /// gathers or shares. Which amounts grow depends on the role of the variables in the update.
+    /// Adds the bytes of variables with the role `role` in a weight update, by lane (tile), to the
+    /// amounts that grow with this role, such as those that the update loads or gathers.
     fn add_row(&mut self, phase: &UpdatePhase, role: UpdateRole, bytes: &[u64; N]) {
         let shares = bytes.map(|bytes| phase.share(bytes));
         match role {
@@ -87,10 +87,10 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns one entry per lane (tile): the bytes that a weight update takes in addition to
-    /// parameters that are also on the chip outside of updates. The first number applies if landing
-    /// pads (buffers into which state is loaded) hold all state at once, the second if a landing
-    /// pad holds only one tensor of state at a time.
+    /// Returns two numbers of bytes for each lane (tile): the bytes that a weight update takes in
+    /// addition to parameters that are also on the chip outside of updates. For the first number,
+    /// landing pads (buffers into which state is loaded) hold all state at once. For the second, a
+    /// landing pad holds only one tensor of state at a time.
     fn taken<const N: usize>(&self, update: u32, amounts: &Amounts<N>) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
         from_fn(|lane| {
@@ -155,7 +155,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // A stage without positions (In, layers, Out) has only the variables that every stage has.
+        // An empty stage has only the variables that every stage has, so this sum is their bytes.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -210,7 +210,7 @@ pub struct Updating {
 }
 
 /// The bytes that weight updates take in a range of layers that grows layer by layer, on up to `N`
-/// neighbouring tiles, one lane for each tile. One value is used again for further tiles.
+/// neighbouring tiles, one lane for each tile. The value is reused for further tiles.
 #[derive(Default)]
 pub struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
@@ -219,12 +219,11 @@ pub struct RangeUpdates<const N: usize> {
     lasting: GrowingSums<N, 2>,
     /// One list per position (In, a layer or Out): the bytes of weight updates that a range of
     /// layers gains when it grows to this position. An item has a start, the index of the update in
-    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes; ranges that
-    /// begin earlier have them already.
+    /// `common`, and the bytes. Only ranges that begin at the start or later gain the bytes; others
+    /// have them already.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
-    /// variables that every stage has, whatever its layers. Every range of layers starts with these
-    /// bytes.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
+    /// every stage has. Every range of layers begins with these bytes.
     common: Vec<(u32, Amounts<N>)>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables in the
     /// range of layers that is examined at the moment.

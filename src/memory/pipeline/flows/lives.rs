@@ -29,34 +29,34 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The liveness steps at which the variables of each use (variables with one equivalence class and
-/// use set) are live in stages of a pipeline.
+/// The liveness steps at which variables are live in stages of a pipeline, for each use (variables
+/// that are live at the same steps of the profile and are used by the same operations).
 #[derive(Debug, Default)]
 pub struct StageLives {
-    /// One entry per use (variables with one equivalence class and use set), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): a range of `parts`. A part has liveness
-    /// steps and a condition. The variables are live in a stage at the steps of all parts of the
-    /// range whose condition the stage meets. The range is empty if the variables are live as in
-    /// the profile. A model can have millions of uses, and many of them share a range.
+    /// One entry per use (variables that are live at the same steps and are used by the same
+    /// operations): a range of `parts`. A part has liveness steps and a condition for stages. In a
+    /// stage, the variables are live at the steps of all parts whose condition the stage meets. If
+    /// the range is empty, they are live as in the profile. A model can have millions of uses, but
+    /// many of them share a range.
     of_uses: Vec<Range<u32>>,
-    /// Pairs of a condition for stages and a range of indices into `steps`. In stages that meet the
-    /// condition, certain variables are live at these entries of `steps`.
+    /// Pairs of a condition and a range of indices into `steps`. In stages that meet the condition,
+    /// certain variables are live at these entries of `steps`.
     parts: Vec<(Condition, Range<u32>)>,
     steps: Steps,
 }
 
-/// The condition under which variables are live in a stage at certain liveness steps. If both
-/// fields are `None`, they are live at these steps in all stages that have the variables.
+/// A condition for stages. In stages that meet it, certain variables are live at certain liveness
+/// steps. If both fields are `None`, all stages that have the variables meet it.
 #[derive(Debug, Clone, Copy)]
 pub struct Condition {
-    /// The stage must have at least one position (In, a layer or Out) of this set, if there is one.
+    /// If not `None`, the stage must have at least one position (In, a layer or Out) of this set.
     pub places: Option<PlaceSet>,
-    /// The stage must also have this position (In, a layer or Out), if there is one.
+    /// If not `None`, the stage must have this position (In, a layer or Out).
     pub with: Option<u32>,
 }
 
-/// Number of [`LifeCase`]s whose liveness steps are computed before they are stored, so that at
-/// most the steps of this many cases are in memory twice.
+/// How many cases (see [`LifeCase`]) are computed before their liveness steps are stored. The steps
+/// of at most this many cases are in memory twice at a time.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -128,11 +128,9 @@ impl StageLives {
         Ok(found)
     }
 
-    /// Stores the liveness steps of the variables of one [`LifeCase`], and returns the entry of
-    /// `of_uses` for them. New sets of positions (In, layers, Out) are added to `sets`.
-    ///
-    /// # Errors
-    /// If more ranges of steps must be stored than [`limits::ENTRIES`].
+    /// Stores the liveness steps of the variables of one [`LifeCase`], and returns their range of
+    /// `parts`, which is an entry of `of_uses`. New sets of positions (In, layers, Out) are added
+    /// to `sets`.
     fn store(
         &mut self,
         parts: Vec<LifePart>,
@@ -174,24 +172,24 @@ impl Flows {
     }
 }
 
-/// Properties that decide at which liveness steps a use's variables (of one equivalence class and
-/// use set) are live in stages. A model can have millions of uses, but has few distinct cases.
+/// All that decides at which liveness steps variables are live in stages. The millions of groups of
+/// variables that a model can have share few distinct cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct LifeCase {
     class: u32,
-    /// The number of the variables' flow (tensors with the same users).
     flow: u32,
     /// Whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     is_layered: bool,
     /// For gradients, the liveness step at which they are added to an accumulator.
     end: Option<u32>,
-    /// The number of the use, if positions (In, layers, Out) need its variables at different steps.
+    /// If positions (In, layers, Out) need the variables at different steps: the number by which
+    /// [`Flows::own_steps`] has these steps. Otherwise `None`.
     own: Option<u32>,
 }
 
 /// Liveness steps at which variables are live in the stages that meet a [`Condition`].
 struct LifePart {
-    /// The positions (In, layers, Out) of [`Condition::places`].
+    /// If not `None`, the stage must have at least one of these positions (In, layers, Out).
     places: Option<Box<[u32]>>,
     with: Option<u32>,
     steps: Steps,
@@ -215,8 +213,8 @@ struct LifeFinder<'f> {
 }
 
 impl LifeFinder<'_> {
-    /// Returns the [`LifeCase`] of the use with the index `number` (variables with one equivalence
-    /// class and use set); `None` if the variables are live in stages as in the profile.
+    /// Returns what decides at which liveness steps the variables with the index `number` are live
+    /// in stages; `None` if they are live as in the profile.
     fn case(&self, number: u32) -> Option<LifeCase> {
         let VariableUse { class, set, .. } = self.model.variables.uses()[number as usize];
         let flow = self.flows.of(number)?;
@@ -233,10 +231,10 @@ impl LifeFinder<'_> {
         })
     }
 
-    /// Returns the liveness step (exclusive) at which variables of `flow` with the use set `set`
-    /// cease to be live in a stage because an accumulator takes them. Returns `None` if they are
-    /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
-    /// the profile.
+    /// Returns the liveness step (exclusive) at which gradients cease to be live in a stage because
+    /// an accumulator takes them; `None` if the variables are no gradients of weights with an
+    /// accumulator. `flow` has the users of the variables, `set` is their use set (the operations
+    /// that use them), and `ranges` are their half-open live ranges in the profile.
     fn end_of_gradient(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
         let is_summed = flow.life == Life::Backward && self.is_used_after[set as usize];
@@ -260,9 +258,9 @@ impl LifeFinder<'_> {
         parts
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages. All positions
-    /// (In, layers, Out) must need the variables at the same steps: at those of the profile,
-    /// `recorded`.
+    /// Returns the liveness steps at which variables of `case` are live in stages, if all positions
+    /// (In, layers, Out) need the variables at the same steps. These are `recorded`, the steps of
+    /// the profile.
     fn of_all(&self, case: &LifeCase, recorded: &[(u32, u32)]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let found = self
@@ -307,8 +305,9 @@ impl LifeFinder<'_> {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // A stage has the variables at the steps in `more` only for places (In, layers or Out) that
-        // use them but do not make them. So the stage must have such a place.
+        // The steps in `more` are needed only by positions (In, layers, Out) that use the variables
+        // but do not make them. So only stages with such a position have the variables at these
+        // steps.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -326,7 +325,8 @@ impl LifeFinder<'_> {
 }
 
 impl LifeCase {
-    /// Returns the part of `steps` before the variables (gradients) are added to an accumulator.
+    /// Returns the liveness steps `steps` of variables. If the variables are gradients, steps after
+    /// an accumulator has taken them are left out.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
         steps
@@ -395,10 +395,10 @@ impl Segments {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns additional liveness steps at which variables are live because forward passes are
-    /// recomputed; `ranges` are their half-open live ranges in the profile. If the variables are
-    /// live when the backward pass of a place (In or a layer) begins, they are also live while the
-    /// place is recomputed, right before. Only places for which `is_of` is true are considered.
+    /// Returns further liveness steps at which variables are live because forward passes are
+    /// recomputed. If the variables are live when the backward pass of a place (In or a layer)
+    /// begins, they are also live while the place is recomputed, right before. `ranges` are their
+    /// half-open live ranges in the profile. Places for which `is_of` is false are ignored.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
@@ -426,8 +426,8 @@ impl Segments {
     }
 
     /// Returns the liveness steps at which variables of `flow` are live in stages with recomputed
-    /// layers. `ranges` are the half-open steps at which they would be live without recomputation,
-    /// and `is_layered` is [`Flow::is_layered`] for the variables.
+    /// layers. `ranges` are the half-open steps at which they would be live without recomputation.
+    /// `is_layered` says whether it is known which layer recomputes them.
     fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         let recomputed = maker.and_then(|maker| Some((maker, self.of(maker)?)));
@@ -493,9 +493,9 @@ impl Segments {
     }
 
     /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable of
-    /// `flow` if layers are recomputed; `steps` are those without recomputation. An input of a
-    /// forward pass is needed until this pass is recomputed, just before the backward pass of the
-    /// position.
+    /// `flow` if layers are recomputed. `steps` are those at which it would need the variable
+    /// otherwise. An input of the forward pass of the position is needed until this pass has been
+    /// recomputed, just before the backward pass.
     fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps
@@ -515,13 +515,13 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Half-open ranges of liveness steps at which the variables of a flow (tensors with the same
-    /// users) are live in every stage that has the variables.
+    /// Half-open ranges of liveness steps at which the variables are live in every stage that has
+    /// them.
     everywhere: Vec<Held>,
     /// Half-open ranges of further liveness steps. At these, the variables are live only in stages
-    /// that have at least one place (In, a layer or Out) of `others`.
+    /// that have a place (In, a layer or Out) that uses them but does not make them, as listed in
+    /// `others`.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the variables but do not make them. Stages with such a
-    /// place also have the variables at the steps in `beside`.
+    /// The places (In, layers, Out) that use the variables but do not make them.
     others: Vec<u32>,
 }

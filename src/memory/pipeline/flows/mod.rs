@@ -33,33 +33,34 @@ pub(crate) struct Flows {
     pub places: u32,
     pub out_is_first: bool,
     pub list: Arc<[Flow]>,
-    /// One entry per use (variables with one equivalence class and use set), in the order of
-    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of the variables in a pipeline,
-    /// such as a weight that gets an accumulator.
+    /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): the
+    /// role of its variables in a pipeline, such as a weight that gets an accumulator. A use is all
+    /// variables that are live at the same steps and are used by the same operations.
     of_uses: Arc<[UseInPipeline]>,
     /// The liveness steps at which the operations of each place (In, a layer or Out) run, in the
     /// forward and in the backward pass.
     pub windows: Arc<PassWindows>,
-    /// The liveness steps at which each position (In, a layer or Out) needs the variables of a use,
-    /// that is, the variables with one equivalence class and use set. The key is the number of the
-    /// use. A use is missing if all positions need its variables whenever these are live.
+    /// The liveness steps at which each position (In, a layer or Out) needs the variables of a use
+    /// (variables that are live at the same steps and are used by the same operations). The key is
+    /// the number of the use. A use is missing if all positions need its variables whenever these
+    /// are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// For each flow (tensors with the same users), whether Out stashes, receives or sends its
-    /// tensors when Out is a pipeline stage of its own on the first IPU. `None` if Out is on
-    /// another IPU, or as long as no pipeline has been chosen ([`Flows::in_pipeline`]).
+    /// For each flow (tensors that the same layers use): whether Out (the operations after the last
+    /// layer) stashes, receives or sends its tensors when Out is a pipeline stage of its own on the
+    /// first IPU. `None` if Out is on another IPU, or as long as no pipeline has been chosen
+    /// ([`Flows::in_pipeline`]).
     pub roles_of_out: Option<Arc<StageRoles>>,
     /// The liveness steps at which variables are live in stages of the pipeline; `None` as long as
     /// no pipeline has been chosen ([`Flows::in_pipeline`]).
     lives: Option<Arc<StageLives>>,
 }
 
-/// The role that variables have in a pipeline, such as a weight that gets an accumulator. All
-/// variables with one equivalence class and one use set (the operations that use them) have the
-/// same role.
+/// The role of variables in a pipeline, such as a weight that gets an accumulator. Variables that
+/// are live at the same steps and are used by the same operations have the same role.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UseInPipeline {
     /// Tensors that several places (In, layers, Out) use, or that are kept for the backward pass.
-    /// The value is the number of their flow, that is, of the group of tensors with the same users.
+    /// The value is the number of their flow, a group of tensors with the same users.
     Flow(u32),
     /// A weight that gets an accumulator of its gradients. The value is the number of bytes of one
     /// element of the weight; `None` if it is unknown.
@@ -110,12 +111,9 @@ impl Flows {
         }
     }
 
-    /// Returns these flows (groups of tensors that the same layers use) for stages of `pipeline`.
-    /// Only the steps at which variables are live in stages depend on the pipeline. New sets of
-    /// positions (In, layers, Out) are added to `sets`.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
+    /// Returns these flows (groups of tensors that the same layers use) with all that depends on
+    /// `pipeline`: what Out does with the tensors, and the steps at which variables are live in
+    /// stages. New sets of positions (In, layers, Out) are added to `sets`.
     pub fn in_pipeline(
         mut self,
         pipeline: Pipeline,
@@ -150,10 +148,10 @@ impl Flows {
         }
     }
 
-    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use (one
-    /// equivalence class and use set) to each other, and the first and the last place (In, a layer
-    /// or Out; both inclusive) that use the variables in this pass. Returns `None` if no place
-    /// does.
+    /// Returns the pass (0 forward, 1 backward) in which stages send certain variables to each
+    /// other, and the first and the last place (In, a layer or Out; both inclusive) that use them
+    /// in this pass. `number` is the index of the use (variables that are live at the same steps
+    /// and are used by the same operations). Returns `None` if no place uses them in this pass.
     pub fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -193,9 +191,9 @@ impl Flows {
         self.windows.at(place).backward_pass
     }
 
-    /// Returns whether the forward pass of `place` (In, a layer or Out) runs again in the stage
-    /// that runs `places`, if the pipeline recomputes each layer. In and the first layer run again
-    /// together if the stage has both.
+    /// Returns whether a stage that runs `places` recomputes the forward pass of `place` (In, a
+    /// layer or Out) in a pipeline that recomputes each layer. In (the operations before the first
+    /// layer) and the first layer are recomputed together if the stage has both.
     pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = [1, 0]
             .get(place as usize)
@@ -212,8 +210,8 @@ impl UseInPipeline {
     ) -> Arc<[Self]> {
         let parameters = Self::of_parameters(model, &placement.by_pass);
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-            // Weights and constants are recognised by their labels rather than by their live
-            // ranges, since they need not be live at all steps.
+            // Weights and constants are recognised by their labels and not by their live ranges,
+            // since a weight need not be live at all steps.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
@@ -224,8 +222,8 @@ impl UseInPipeline {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => (forward.into(), backward.into()),
                 // Several places (In, layers, Out) may use the variables in one pass, for example
-                // if they call one function. The live ranges of the equivalence class then decide
-                // which of the places in `forward` and `backward` do ([`PassWindows::users`]).
+                // if they call one function. The live ranges of the variables then decide which of
+                // the places in `forward` and `backward` really use them ([`PassWindows::users`]).
                 _ => windows.users(model, (forward, backward), class),
             };
             Self::Flow(known.number(Flow {
@@ -296,9 +294,10 @@ impl Accumulator {
     }
 }
 
-/// Returns whether the host sends the variables with the use set `set` (the operations that use
-/// them) and the equivalence class `class`: whether an operation of the use set copies data from
-/// the host at the first step at which the variables are live.
+/// Returns whether the host sends variables: whether any operation that uses them copies data from
+/// the host at the first step at which they are live. `set` is the use set of the variables (the
+/// operations that use them), and `class` their equivalence class (all variables that are live at
+/// the same steps).
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let Some((begin, _)) = model.classes.ranges(class).first() else {
         return false;

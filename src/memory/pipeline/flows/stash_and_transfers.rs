@@ -1,6 +1,6 @@
-//! Decides for each pipeline stage and each flow (tensors that the same layers use) whether the
-//! stage stashes the tensors of the flow, in how many copies, and whether it receives them from or
-//! sends them to other stages. `additions.rs` sums the bytes of these tensors.
+//! Decides what each pipeline stage does with the tensors of each flow (tensors that the same
+//! layers use): whether it stashes them, in how many copies, and whether it receives them from or
+//! sends them to other stages. `additions.rs` sums up their bytes.
 
 use super::Flows;
 use crate::{
@@ -38,9 +38,9 @@ pub enum Life {
 }
 
 impl Life {
-    /// Returns the passes in which variables of the equivalence class `class` are live. Returns
-    /// `None` for parameters, which are live at the first and at the last liveness step of the
-    /// profile, and for variables that are never live.
+    /// Returns the passes in which variables of the equivalence class `class` (variables that are
+    /// live at the same steps) are live. Returns `None` for parameters, which are live at the first
+    /// and at the last liveness step of the profile, and for variables that are never live.
     pub fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
@@ -76,11 +76,10 @@ pub struct Flow {
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageRole {
-    /// Whether the stage keeps the tensors of the flow after its forward pass, for its backward
-    /// pass.
+    /// Whether the stage keeps the tensors after its forward pass, for its backward pass.
     pub kept: bool,
-    /// One entry per [`Quantity`], which is a sum of bytes of the stage, such as its stash: whether
-    /// the bytes of the flow's tensors are added to the sum.
+    /// One entry per [`Quantity`] (a sum of bytes, such as those that the stage stashes): whether
+    /// the bytes of the flow's tensors are added to this sum.
     pub counts: [bool; QUANTITIES],
 }
 
@@ -110,9 +109,9 @@ pub enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter the stage (see [`Quantity::Enters`]) and that only its forward pass uses
-    /// from then on: no later stage and no backward pass of this stage. Always 0 for the last
-    /// pipeline stage, which is not recomputed.
+    /// Tensors that enter the stage (see [`Quantity::Enters`]) and that are used last in its
+    /// forward pass: by no later stage, and not in the backward pass of this stage. Always 0 for
+    /// the last pipeline stage, which is not recomputed.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
     /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
@@ -130,10 +129,10 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer recomputes those tensors of this flow that have the
-    /// use set `set` (the operations that use them), if layers are recomputed. It is known if the
-    /// tensors are kept for the backward pass, and if every position (In, a layer or Out) to which
-    /// they are attributed uses the tensors of this flow.
+    /// Returns whether it is known which layer recomputes those tensors of this flow that the
+    /// operations of the use set `set` use. It is known if the tensors are kept for the backward
+    /// pass, and if each position (In, a layer or Out) to which their bytes are attributed uses the
+    /// tensors of this flow.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -179,8 +178,7 @@ impl Flow {
         StageRole {
             kept,
             // One answer for each variant of [`Quantity`], in the order of the variants: whether
-            // the stage stashes, forwards, receives or sends the tensors of this flow (tensors that
-            // the same layers use).
+            // the stage stashes, forwards, receives or sends the tensors of this flow.
             counts: [
                 stashed,
                 for_out,

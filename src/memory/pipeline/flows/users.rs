@@ -31,14 +31,16 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index of `flow` (tensors with the same users) in `list`. Adds the flow to `list`
-    /// if it is new.
+    /// Returns the index of `flow` (tensors that the same layers use) in `list`, to which it is
+    /// added if it is new.
     ///
-    /// If Out is on the first IPU, it is on the same IPU as In. Gradients of a weight that both
-    /// share then stay on this IPU, and no stage sends them. So Out is replaced with In among the
-    /// places that use the tensors in the backward pass, in two cases: if these are exactly In and
-    /// Out and no place uses the tensors in the forward pass, or if other places than Out use them
-    /// in the forward pass.
+    /// If Out (the operations after the last layer) is on the first IPU, it shares this IPU with In
+    /// (the operations before the first layer). Gradients of a weight that both use then stay
+    /// there, so no stage sends them. In the flow, In therefore replaces Out among the users in the
+    /// backward pass, in two cases:
+    /// - Exactly In and Out use the tensors in the backward pass, and no place uses them in the
+    ///   forward pass.
+    /// - Other places use them in the forward pass, and Out does not.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -76,8 +78,8 @@ pub struct PlaceSteps {
     pub bodies: Steps,
 }
 
-/// How a stage or a place (In, a layer or Out) runs backward. The values are ordered: a stage has
-/// the greatest value of any of its places.
+/// Properties of the backward pass of a stage or a place (In, a layer or Out). The values are
+/// ordered: a stage has the greatest value of any of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
@@ -85,7 +87,7 @@ pub struct BackwardPass {
     pub goes_back: bool,
     /// Whether an operation of the stage or place runs in a function with several calls, which the
     /// profile lists at the same liveness steps for all calls. It is then unknown which of the
-    /// calls these steps belong to. In a call by another layer, other buffers are live.
+    /// calls a step belongs to, and other buffers are live in a call by another layer.
     pub is_in_functions: bool,
 }
 
@@ -133,14 +135,14 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns the places (In, layers, Out) that use variables of the equivalence class `class`:
-    /// those among `forward` that use them in the forward pass, and those among `backward` that use
-    /// them in the backward pass.
+    /// Returns the places (In, layers, Out) that use variables of the equivalence class `class`
+    /// (variables that are live at the same steps): those among `forward` that use them in the
+    /// forward pass, and those among `backward` that use them in the backward pass.
     ///
     /// If a function uses the variables, `forward` and `backward` have all places that call it, but
-    /// each live range of the variables belongs to one call. So only places that run during one of
-    /// the live ranges are returned: the first range that spans the start of the backward pass.
-    /// Without such a range, it is the one during which most of the places run.
+    /// each live range of the variables belongs to one call. So the result has only places that run
+    /// during one live range: the first that spans the start of the backward pass, or if none does,
+    /// the one during which most of the places run.
     pub fn users(
         &self,
         model: &Model,
@@ -179,8 +181,8 @@ impl PassWindows {
 }
 
 /// The half-open liveness steps of an operation, and the set of places (In, layers, Out) to which
-/// it belongs itself. The set is `None` if the operation only follows the places of its variables,
-/// or is in every stage.
+/// it belongs. The set is `None` if the operation has no place of its own: it is wherever its
+/// variables are, or in every stage.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of all operations, from which follows at which liveness steps each position
@@ -211,9 +213,9 @@ impl<'a> OwnSteps<'a> {
     }
 
     /// Returns the liveness steps at which each position (In, a layer or Out) needs `variable`,
-    /// which stands for all variables with one equivalence class and use set. These variables
-    /// belong to `flow` (tensors with the same users). Returns `None` if all positions that have
-    /// the variables need them whenever they are live.
+    /// which stands for all variables that are live at the same steps and are used by the same
+    /// operations. `flow` has their users. Returns `None` if all positions that have the variables
+    /// need them whenever they are live.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -299,8 +301,6 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Makes places (In, layers, Out) whose operations run at no liveness step, one for each
-        /// entry of `go_back`, which tells whether the place has a backward pass.
         pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 backward_pass: BackwardPass {

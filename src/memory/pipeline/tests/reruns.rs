@@ -1,5 +1,5 @@
-//! Compares the liveness steps at which variables are live in stages of a pipeline with the rules
-//! of recomputation, applied to each variable, stage and step one by one.
+//! Compares the steps at which variables are live in stages of a pipeline with the rules of
+//! recomputation, applied to each variable, stage and step one by one.
 
 use super::*;
 use crate::{
@@ -22,12 +22,13 @@ struct Again<'a> {
     /// The first liveness step after the forward and the backward pass.
     end: u32,
     /// One entry per use set (the operations that use a variable): whether any of these operations
-    /// starts after the forward and the backward pass and computes something. Gradients of such a
-    /// use set are added to an accumulator, so they are live only until the end of the passes. All
+    /// starts after the forward and the backward pass and computes something. Gradients with such a
+    /// use set are live only until the end of the passes, when an accumulator takes them. All
     /// entries are false if the pipeline adds no accumulators.
     is_used_after: Vec<bool>,
-    /// Results that are already known, by equivalence class and use set: the liveness steps at
-    /// which each position (In, a layer or Out) needs the variable.
+    /// A cache: the liveness steps at which each position (In, a layer or Out) needs a variable, by
+    /// its equivalence class (variables that are live at the same steps) and its use set (the
+    /// operations that use it).
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
@@ -105,18 +106,18 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Returns the liveness steps at which a layer is recomputed: from the start of its forward
-    /// pass to the start of the next layer's. The profile may list the last of these steps as steps
-    /// of other layers.
+    /// Returns the liveness steps that stand for the recomputation of a layer: from the start of
+    /// its forward pass to the start of the next layer's forward pass. The profile may list the
+    /// last of these steps as steps of other layers.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
     }
 
-    /// Returns the liveness steps from the end of the forward pass of a place (In or a layer) to
-    /// the start of its backward pass. If the place is recomputed, its activations are not live at
-    /// these steps. For In, they must also be between the two passes of the first layer, since In
-    /// and the first layer are recomputed together.
+    /// Returns the liveness steps between the forward and the backward pass of a place (In or a
+    /// layer), at which its activations are not live if the place is recomputed. In (the operations
+    /// before the first layer) is recomputed together with the first layer, so for In these are the
+    /// steps between the passes of both.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -192,10 +193,10 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// Returns `steps`, the half-open liveness steps of a variable, without those after the forward
-    /// and the backward pass if the variable is a gradient that is added to an accumulator: the
-    /// backward pass makes it, and an operation after both passes computes with it. For any other
-    /// variable, returns all of `steps`.
+    /// Returns `steps`, the half-open liveness steps of a variable. If the variable is a gradient
+    /// that is added to an accumulator, steps after the forward and the backward pass are left out.
+    /// It is one if the backward pass makes it, and an operation after both passes computes with
+    /// it.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -209,10 +210,13 @@ impl<'a> Again<'a> {
     }
 
     /// Returns the live ranges of a variable, shortened to what a position (In, a layer or Out)
-    /// needs. Ranges in which only other positions use the variable are left out, unless the
-    /// position uses it in no range. If another position uses the variable later, a range over both
-    /// passes ends with the position's last use. But if a later position uses it in the forward
-    /// pass, the range ends with the start of the backward pass at the earliest.
+    /// needs:
+    /// - A range in which only other positions use the variable is left out, if this position uses
+    ///   the variable in another range.
+    /// - A range over both passes ends with the position's last use, if another position uses the
+    ///   variable later in the range.
+    /// - If another position uses it last in the forward pass, such a range lasts at least until
+    ///   the start of the backward pass.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -253,10 +257,11 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns whether a variable with the live ranges `ranges` is live at `step` if layers are
-    /// recomputed, in two answers: whether it is live in every stage that has it; if not, whether
-    /// it is live in stages that have a user other than its maker. If the variable is live only
-    /// because one place is recomputed at `step`, an answer is true only if `stage` has this place.
+    /// Returns two answers to whether a variable is live at `step` if layers are recomputed:
+    /// whether it is live in every stage that has it; if not, whether it is live in stages with a
+    /// user other than its maker. `ranges` are its live ranges. If it is live only because one
+    /// place (In or a layer) is recomputed at `step`, an answer is true only if `stage` has this
+    /// place.
     fn lives(
         &self,
         flow: &Flow,
@@ -303,9 +308,9 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Returns the places that use the tensors of `flow` (tensors with the same users), without the
-    /// place that makes the tensors. If they are live only in the forward pass, places that are not
-    /// recomputed are left out.
+    /// Returns the places (In, layers, Out) that use the tensors of `flow` but do not make them. If
+    /// the tensors are live only in the forward pass, the result has only recomputed places that
+    /// use them in this pass.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -326,9 +331,9 @@ impl<'a> Again<'a> {
     }
 
     /// Returns the places (In or layers) that run again at `step` and for which a variable must
-    /// then be live. It must be live if one of its live ranges, `ranges`, contains the start of the
-    /// backward pass of the place. Places for which `is_of` is false are ignored. In is recomputed
-    /// together with the first layer.
+    /// then be live. A place needs the variable if one of its live ranges, `ranges`, contains the
+    /// start of the backward pass of the place. In (the operations before the first layer) runs
+    /// again together with the first layer. Places for which `is_of` is false are ignored.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -360,8 +365,8 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Compares the memory of pipeline stages with the rules of recomputation, for every
-    /// `every[0]`-th stage and, of its tiles, every `every[1]`-th.
+    /// Compares the memory of pipeline stages with the rules of recomputation. Of all stages every
+    /// `every[0]`-th is compared, and of its tiles every `every[1]`-th.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
