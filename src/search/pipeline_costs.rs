@@ -26,7 +26,7 @@ use std::{
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
-/// optimizer state): the search request, and the memory and time of ranges of positions.
+/// optimizer state).
 #[derive(Debug, Clone)]
 pub struct PipelineCosts<'a> {
     /// The search request, with the constraints and other data that all pipelines share.
@@ -38,8 +38,8 @@ pub struct PipelineCosts<'a> {
     /// ([`IpuCount::UpTo`]), this is the maximum until the search has found the number that the
     /// model needs.
     pub ipus: usize,
-    /// One entry per profile, all with the same positions: the bytes of the ranges of positions
-    /// that were computed, the bytes that flow over cuts, and the times of stages.
+    /// One entry per profile, all with the same positions: the bytes and times that were computed
+    /// for ranges of positions, and the bytes that flow over cuts.
     pub by_profile: Vec<ProfileCosts>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> PipelineCosts<'a> {
 
     /// Computes one value per stage of a split, such as its bytes, each in the profile from which
     /// the stage takes its costs. `profiles` has the index of this profile for each stage. `of`
-    /// computes the values of all stages from the memory model of one profile.
+    /// computes the values of all stages in one profile.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -194,8 +194,8 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Finds the smallest number of IPUs per replica, at most `stages`, on which a split fits.
-    /// Returns the best split on this number of IPUs, even if the framework does not support it
-    /// (PopTorch only supports powers of 2). Returns `None` if no split fits.
+    /// Returns the best split on this number of IPUs, even if the framework does not support the
+    /// number. Returns `None` if no split fits.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -222,8 +222,8 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak, whatever the memory limits. Only ranges of positions
-    /// whose bytes were computed can be stages; those of large ranges may be missing.
+    /// Finds the split with the lowest peak, whatever the memory limits. Its stages can only be
+    /// ranges of positions whose bytes were computed; large ranges may lack them.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
@@ -254,9 +254,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver, or `None` if the constraints contradict each other. Such a
-/// contradiction is no error if several numbers of IPUs are tried: a pin that rules out every split
-/// on two IPUs may allow a split on four IPUs.
+/// Returns the result of a solver, or `None` if the constraints contradict each other. This is no
+/// error if several numbers of IPUs are tried: a layer cannot be pinned to the fourth of two IPUs,
+/// but to the fourth of four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),

@@ -273,7 +273,7 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // Which steps a variable is live at depends on the pipeline in one way only: whether it
+        // The steps at which variables are live depend on one thing in a pipeline: whether it
         // recomputes each layer. So make the memory model from that of a pipeline that is equal in
         // this, if there is one. Then the liveness is not computed again.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;

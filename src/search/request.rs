@@ -13,9 +13,9 @@ use crate::{
 use clap::ValueEnum;
 use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
-/// Minimum number of stages for which the bytes of ranges of layers are computed. The number is
-/// otherwise that of IPUs, rounded up to a power of 2, so that requests for similar numbers of IPUs
-/// share the results.
+/// Smallest value of [`Reach::stages`], the number of stages for which the bytes of ranges are
+/// computed. Larger values are powers of 2, so that requests for similar numbers of IPUs share the
+/// results.
 const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
@@ -310,8 +310,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the weight of `tie`, which several positions share, with the names of these positions.
-/// Adds the options that would lift the constraint to one IPU.
+/// Returns the weight of `tie`, which several positions share, with the names of these positions,
+/// and the options with which they need not be on one IPU.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)

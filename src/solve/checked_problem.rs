@@ -126,7 +126,7 @@ impl<'a> CheckedProblem<'a> {
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limit_of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // The constraints are known to be consistent, so a pin at a later position is never to an
+        // The constraints are known to be consistent, so a later position is never pinned to an
         // earlier IPU. If the first and the last pin in `range` are to one IPU, all pins between
         // them are, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];

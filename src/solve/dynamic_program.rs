@@ -314,8 +314,9 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // In bytes of layers, the stages 9 | 5 1 | 6 are more even than 9 | 5 | 1 6. So they are
-        // better, although their cuts send 7 bytes, and the cuts of the other split none.
+        // The stages 9 | 5 1 | 6 (numbers are bytes of layers, `|` is a cut) are more even than 9 |
+        // 5 | 1 6. So they are better, although their cuts send 7 bytes, and the cuts of the other
+        // split none.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
         // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,

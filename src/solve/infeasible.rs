@@ -37,9 +37,8 @@ pub struct Refusal {
     /// The main reason why no split fits, such as too few IPUs.
     pub cause: Cause,
     /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
-    /// This proof ignores pins (layers fixed to IPUs), lower limits of some IPUs, and the bytes
-    /// that a pipeline adds. So it proves nothing for [`Cause::PinsOrLimits`] and
-    /// [`Cause::Pipeline`].
+    /// This proof ignores pins (layers fixed to IPUs) and lower limits of some IPUs, and uses lower
+    /// bounds on bytes. So it proves nothing for [`Cause::PinsOrLimits`] and [`Cause::Pipeline`].
     pub certificate: Certificate,
     /// For [`Cause::TooLarge`]: the constraints that keep a range of positions in one stage,
     /// although the range is over the limit. Empty if this range is a single position, and for all
@@ -95,9 +94,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Returns whether there is a split if every range takes only its lower bound on bytes, without the
-/// copies and buffers that a pipeline adds. If so, the pipeline is the reason why nothing fits.
-/// Always false if costs are without a pipeline.
+/// Returns whether there is a split if every range takes only its lower bound on bytes, which holds
+/// for any number of stages. If so, the pipeline, in which bytes depend on this number, is the
+/// reason why nothing fits. Returns false without a pipeline.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
@@ -153,9 +152,9 @@ pub struct Certificate {
 }
 
 /// Returns the certificate that proves how many stages a split needs at least, or that no number of
-/// stages is enough. Pins (layers fixed to IPUs) are ignored, and each stage may take the highest
-/// memory limit of any IPU. Under these conditions, the number is exact: there is a split into this
-/// number of stages that obeys the constraints on cuts.
+/// stages is enough. It ignores pins (layers fixed to IPUs), and compares lower bounds on bytes
+/// with the highest memory limit of any IPU. No certificate can prove a higher number, since by
+/// these bounds there is a split into this number of stages that obeys the constraints on cuts.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of

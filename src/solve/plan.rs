@@ -80,8 +80,8 @@ impl Plan {
     }
 }
 
-/// The values of a plan in all objectives, as exact integers. Plans are compared by them in the
-/// order of [`Goal::order`].
+/// The values of a plan in all objectives, as exact integers. [`Goal::order`] states which
+/// objective counts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// The peak of the split: the bytes on the fullest tile of any of its stages.

@@ -122,8 +122,8 @@ impl Slots {
 
 impl Passes {
     /// Returns the cycles that a stage takes in a slot (an interval of the step) in which it runs
-    /// the forward pass of one micro-batch (if `forward`) and the backward pass of another (if
-    /// `backward`). Recomputation is part of the backward pass.
+    /// the forward pass (if `forward`) and the backward pass (if `backward`), each for one
+    /// micro-batch. Recomputation is part of the backward pass.
     pub(super) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let again = self.backward + self.recomputed;
@@ -332,9 +332,9 @@ pub struct Order {
     /// pass there: 0 if the last stage runs both passes in one slot, otherwise 1. `None` in
     /// inference, which has no backward pass.
     pub turn: Option<u64>,
-    /// A micro-batch enters the pipeline every this number of slots. `None` if only one stage works
-    /// at a time. A slot is an interval in which each stage runs at most one forward and one
-    /// backward pass.
+    /// Number of slots from the entry of one micro-batch into the pipeline to the entry of the
+    /// next; `None` if only one stage works at a time. A slot is an interval in which each stage
+    /// runs at most one forward and one backward pass.
     pub every: Option<u64>,
 }
 

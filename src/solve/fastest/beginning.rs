@@ -1,5 +1,5 @@
-//! Beginnings of splits (their first stages) for the search for the shortest step, with the numbers
-//! on which the step time of a whole split depends, and the addition of one stage to a beginning.
+//! Beginnings of splits (their first stages), with the numbers on which the step time of a whole
+//! split depends, and the addition of one stage to a beginning.
 
 use super::bounds::{RestActivity, RestBounds};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Maximum number of other beginnings of splits (first stages) with which a beginning is compared,
-/// to bound the time. If none of them is at least as good, the beginning is kept.
+/// Maximum number of other beginnings of splits with which a beginning is compared, to bound the
+/// time. If none of them is at least as good, the beginning is kept.
 const MAX_COMPARED: usize = 64;
 
 /// A beginning of a split: its first stages (none by default), and what they cost.
@@ -26,16 +26,15 @@ pub struct Beginning {
     /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
     /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
     pub rank: usize,
-    /// Lower bound on the cycles of the step of every split that begins with these stages.
+    /// Lower bound on the cycles of the step of every split that has this beginning.
     pub at_least: u128,
     /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
     /// split has work.
     pub closed: u128,
     /// One entry per group of slots (intervals of the step) in which stages after this beginning of
     /// a split have work (the open terms of [`Level`]): a lower bound on the cycles of each slot of
-    /// the group. A slot takes as long as its busiest IPU. So the bound is the larger of two
-    /// numbers: the most cycles of an IPU with stages of this beginning, and the bound for later
-    /// stages.
+    /// the group. A slot takes as long as its busiest IPU. So the bound is the larger of the most
+    /// cycles of an IPU with stages of this beginning, and the bound for later stages.
     pub busiest: Vec<u64>,
     /// One entry per profile that the stage after this beginning of a split may have: the most
     /// bytes that any IPU sends or receives for the stages of the beginning in a slot (an interval
@@ -127,13 +126,13 @@ pub struct Level {
 /// cycles of a slot ([`Level`]). The fields state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
-    /// Whether no stage after the added one has work in these slots. Otherwise, the term is open.
+    /// Whether no stage after the added one has work in these slots (intervals of a step).
     is_closed: bool,
     /// The open term to which these slots belonged when the stage before was added, as an index
     /// into [`Level::open`]; 0 if the first stage is added.
     from: usize,
     /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
-    /// these slots, as an index into [`NextStage::active`].
+    /// these slots (intervals of a step), as an index into [`NextStage::active`].
     passes: usize,
     rest: RestActivity,
 }

@@ -1,4 +1,4 @@
-//! Checks the reasons why no split fits that the solver gives, and their certificates (proofs), by
+//! Checks the reasons that the solver gives if no split fits, and their certificates (proofs), by
 //! trying every split.
 
 use proptest::prelude::*;
@@ -87,8 +87,8 @@ proptest! {
     }
 
     /// Tests problems whose memory limit is the lowest peak of any split, up to three tenths more,
-    /// or one byte less. Under such limits, the splits with the fewest bytes over their cuts often
-    /// need more stages than there are IPUs.
+    /// or one byte less. Under such limits, splits with the fewest bytes over their cuts often need
+    /// too many stages.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
