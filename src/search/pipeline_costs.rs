@@ -255,8 +255,8 @@ impl<'a> PipelineCosts<'a> {
 }
 
 /// Returns the result of a solver, or `None` if the constraints contradict each other. This is no
-/// error if several numbers of IPUs are tried: a layer cannot be pinned to the fourth of two IPUs,
-/// but to the fourth of four.
+/// error if several numbers of IPUs are tried: a layer cannot be on the fourth of two IPUs, but on
+/// the fourth of four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),

@@ -88,8 +88,8 @@ impl<'a> CheckedProblem<'a> {
         self.problem.layers()
     }
 
-    /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
-    /// differ between IPUs.
+    /// Returns whether it matters which IPU a stage runs on, because of pins (layers fixed to IPUs)
+    /// or of limits that differ between IPUs.
     pub fn is_numbered(&self) -> bool {
         let limits = self.problem.limits;
         !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
@@ -122,13 +122,14 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns whether the positions `range` may be the stage on the IPU with index `stage`: the
-    /// IPU exists, its limit is at least `peak` bytes on the fullest tile, and pins are obeyed.
+    /// IPU exists, its limit is at least `peak` bytes on a tile, and pins (layers fixed to IPUs)
+    /// are obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limit_of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // The constraints are known to be consistent, so a later position is never pinned to an
-        // earlier IPU. If the first and the last pin in `range` are to one IPU, all pins between
-        // them are, too.
+        // The constraints are known to be consistent, so a later position is never fixed to an
+        // earlier IPU. So if the first and the last pin in `range` have one IPU, all pins between
+        // them have it, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]

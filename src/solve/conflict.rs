@@ -78,8 +78,8 @@ pub fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Co
     too_many(constraints, &cuts, position + 1..layers, left, before)
 }
 
-/// Returns the position that `pin` pins, and the index of its IPU. Without a pin, returns position
-/// 0 and IPU 0, since the first position is always on IPU 0.
+/// Returns the position that `pin` fixes to an IPU, and the index of this IPU. Without a pin,
+/// returns position 0 and IPU 0, since the first position is always on IPU 0.
 fn pinned_to(pin: Option<&Constraint>) -> (usize, usize) {
     pin.and_then(Constraint::pin).unwrap_or_default()
 }
@@ -114,9 +114,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // Fewer than `needed` cuts are possible between the earlier pin `before` and `pin`. If
-        // there are at least `needed` boundaries between positions there, the reason is that
-        // constraints forbid some of the cuts, so the message names these constraints.
+        // Fewer than `needed` cuts are possible between the positions that `before` and `pin` fix
+        // to IPUs. If there are at least `needed` boundaries between positions there, the reason is
+        // that constraints forbid some of the cuts, so the message names these constraints.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -150,8 +150,9 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The error message names the pins first, then the constraints that require cuts, from the last
-    // cut to the first. There is room for `allowed` cuts, so the last cuts are too many.
+    // The error message names the pins (positions fixed to IPUs) first, then the constraints that
+    // require cuts, from the last cut to the first. There is room for `allowed` cuts, so the last
+    // ones are too many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

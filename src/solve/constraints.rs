@@ -95,8 +95,8 @@ impl Constraint {
         }
     }
 
-    /// For a pin, returns the pinned position (In, a layer or Out) and the index of the IPU that
-    /// must run it. Returns `None` for a constraint that is not a pin.
+    /// For a pin (a position fixed to an IPU), returns the position (In, a layer or Out) and the
+    /// index of the IPU. Returns `None` for any other constraint.
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),

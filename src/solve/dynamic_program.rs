@@ -85,8 +85,8 @@ pub struct Rest {
 pub type Rests = Vec<Vec<Option<Rest>>>;
 
 /// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
-/// objectives of the pass, and its stages. Among splits with equal values, prefers the fewest
-/// stages. Returns `None` if no split is allowed.
+/// objectives of the pass, and its stages. Among equal splits, prefers the fewest stages. Returns
+/// `None` if no split is allowed.
 pub fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
     let (rests, stages, values) = tables
         .iter()
@@ -120,8 +120,9 @@ impl<'a> StagePass<'a> {
     }
 
     /// Finds the best split from each position to the end. Returns one table for each total number
-    /// of stages if both matter: which IPU runs a stage (because of limits or pins), and how many
-    /// stages follow it (because of costs). Otherwise, returns one table with all splits.
+    /// of stages if both matter: which IPU runs a stage (if limits differ or layers are pinned to
+    /// IPUs), and how many stages follow it (if costs depend on that). Otherwise, returns one
+    /// table.
     pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -210,7 +211,8 @@ impl<'a> StagePass<'a> {
                 continue;
             };
             let values = self.combined(values, &rest.values);
-            // Check limits and pins last, and only if the split would be better, to save time.
+            // Check last, to save time, whether the limit of the IPU and pins (layers fixed to
+            // IPUs) allow the stage.
             let is_better = best.is_none_or(|best| values < best.values);
             if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, positions, *peak)) {
                 best = Some(Rest {
@@ -314,9 +316,8 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // The stages 9 | 5 1 | 6 (numbers are bytes of layers, `|` is a cut) are more even than 9 |
-        // 5 | 1 6. So they are better, although their cuts send 7 bytes, and the cuts of the other
-        // split none.
+        // The stages 9 | 5 1 | 6 (bytes of layers; `|` is a cut) are more even than 9 | 5 | 1 6. So
+        // they are better, although their cuts send 7 bytes, and the cuts of the other split none.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
         // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,

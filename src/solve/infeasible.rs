@@ -68,7 +68,7 @@ pub enum Cause {
 }
 
 /// Returns the reason why `problem` has no plan, that is, no split within the limits that obeys the
-/// constraints. The caller knows that it has none.
+/// constraints. The problem must not have a plan.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve).
@@ -153,12 +153,11 @@ pub struct Certificate {
 
 /// Returns the certificate that proves how many stages a split needs at least, or that no number of
 /// stages is enough. It ignores pins (layers fixed to IPUs), and compares lower bounds on bytes
-/// with the highest memory limit of any IPU. No certificate can prove a higher number, since by
-/// these bounds there is a split into this number of stages that obeys the constraints on cuts.
+/// with the highest limit of any IPU. No certificate can prove a higher number, since by these
+/// bounds there is a split into this number of stages that obeys the constraints on cuts.
 ///
 /// # Errors
-/// If the problem contradicts itself. Constraints that contradict each other are an error of
-/// [`solve`](super::solve()), but not here.
+/// If the problem contradicts itself. Constraints that contradict each other are no error here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let (limit, layers) = (problem.highest_limit(), problem.layers());

@@ -305,7 +305,8 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
-            // Draw mostly pins that a split can obey: position n can only be on IPU n or before.
+            // Draw mostly pins (positions fixed to IPUs) that a split can obey: position n can only
+            // be on IPU n or before.
             0 => Rule::Pin {
                 position: first,
                 ipu: if ipu < ipus { ipu.min(first) } else { ipu },

@@ -91,8 +91,8 @@ pub struct StageTimes {
     pub clock_hertz: Option<u64>,
     /// One entry per cut (split point): the bytes that the cut sends between IPUs for one
     /// micro-batch, first in the forward pass, then in the backward pass. The first cut is before
-    /// position 1. If Out is on the first IPU, an additional last entry is for the cut between the
-    /// last layer and Out.
+    /// position 1. If Out (the operations after the last layer) is on the first IPU, an additional
+    /// last entry is for the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
 }
 

@@ -244,8 +244,9 @@ impl StageTimes {
     }
 
     /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
-    /// the forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the
-    /// end of the positions both stand for the split point between the last layer and Out.
+    /// the forward pass, then in the backward pass. If Out (the operations after the last layer) is
+    /// on the first IPU, position 0 and the end of the positions both stand for the split point
+    /// before Out.
     pub(crate) fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
@@ -435,9 +436,9 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // The first micro-batch runs its last pass in slot `from`, so the pipeline is full from this
-    // slot on. The last micro-batch enters in the slot before `to`, so the pipeline drains from
-    // slot `to` on.
+    // The first micro-batch runs its last pass in slot `from` (an interval of the step), so the
+    // pipeline is full from this slot on. The last micro-batch enters in the slot before `to`, so
+    // the pipeline drains from slot `to` on.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

@@ -154,9 +154,9 @@ fn a_published_throughput_is_what_its_cycle_gives() {
 }
 
 /// The expected cycles of the copies between IPUs are computed by hand; a byte takes a cycle. The
-/// third IPU receives 20 bytes from the second and 30 bytes from the fourth IPU. It receives them
-/// at the same time, except in the interleaved schedule (in alternate slots of the step) and in the
-/// sequential schedule (where all copies of a micro-batch are made one after the other).
+/// third IPU receives 20 bytes from the second and 30 bytes from the fourth IPU at the same time.
+/// In the interleaved schedule, it receives them in alternate slots (intervals of the step). In the
+/// sequential schedule, all copies of a micro-batch are made one after the other.
 #[test]
 fn copies_are_made_in_every_slot() {
     let copies = |schedule| {

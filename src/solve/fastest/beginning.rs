@@ -26,7 +26,7 @@ pub struct Beginning {
     /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
     /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
     pub rank: usize,
-    /// Lower bound on the cycles of the step of every split that has this beginning.
+    /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
     /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
     /// split has work.
@@ -60,10 +60,10 @@ impl Beginning {
     /// Returns whether this beginning of a split is at least as good as `other`, whichever stages
     /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // Closed slots are the slots of a step in which no stage after the beginning has work. If
-        // `self` takes fewer cycles in them than `other`, the whole step is shorter with `self`. If
-        // both take the same number, the two steps may be equally long: then the lower peak
-        // decides, and with equal peaks the earlier cuts.
+        // In closed slots (intervals of a step), no stage after the beginning has work. If `self`
+        // takes fewer cycles in them than `other`, the whole step is shorter with `self`. If both
+        // take the same number, the two steps may be equally long: then the lower peak decides, and
+        // with equal peaks the earlier cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -105,10 +105,10 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
 }
 
 /// One level of the search, which adds one stage to all beginnings (first stages) of splits into a
-/// fixed number of stages. A step consists of slots, in which each IPU works on the passes of its
-/// stage. A level groups the slots into *terms*. In all slots of a term, each stage up to the added
-/// one runs the same passes, and the lower bound on the cycles of later stages is the same. A term
-/// is open if later stages have work in its slots, otherwise it is closed.
+/// fixed number of stages. It groups the slots of a step (intervals in which each IPU works on the
+/// passes of its stage) into *terms*. In all slots of a term, each stage up to the added one runs
+/// the same passes, and the lower bound on the cycles of later stages is the same. A term is open
+/// if later stages have work in its slots, otherwise it is closed.
 pub struct Level {
     /// Index of the stage that this level adds to beginnings of splits (their first stages).
     pub stage: usize,
@@ -131,21 +131,21 @@ struct Term {
     /// The open term to which these slots belonged when the stage before was added, as an index
     /// into [`Level::open`]; 0 if the first stage is added.
     from: usize,
-    /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
-    /// these slots (intervals of a step), as an index into [`NextStage::active`].
+    /// The passes (forward, backward) that run in each of these slots (intervals of a step), as an
+    /// index into [`NextStage::active`]: those of the added stage and, if Out (the operations after
+    /// the last layer) is on the same IPU, of Out.
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the term (a group of slots of the step) of the slots of the kind `kind` when the
-    /// stage with index `stage` is added to a split into `stages` stages. `from` is the index of
-    /// their term when the stage before was added.
+    /// Returns the term (a group of slots, which are intervals of the step) of the slots of the
+    /// kind `kind` when the stage with index `stage` is added to a split into `stages` stages.
+    /// `from` is the index of their term when the stage before was added.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // `active` states for each stage whether it runs a pass in slots of this kind. If Out
-            // (the operations after the last layer) runs on the first IPU, a last entry states this
-            // for Out.
+            // `active` states for each stage whether it runs a pass. If Out (the operations after
+            // the last layer) runs on the first IPU, a last entry states this for Out.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -196,8 +196,8 @@ impl Level {
     }
 
     /// Computes [`Beginning::busiest`] after the stage `next` was added to a beginning of a split:
-    /// for each open term (a group of slots in which later stages have work), a lower bound on the
-    /// cycles of a slot. `before` has these bounds before the addition.
+    /// lower bounds on the cycles of a slot (an interval of the step), for each open term (a group
+    /// of slots in which later stages have work). `before` has these bounds before the addition.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
         let open = self.open.iter();
         open.map(move |(term, _)| next.busiest(before, term))
@@ -244,10 +244,10 @@ impl NextStage {
         std::array::from_fn(|set| own[set % 4].saturating_add(out[set / 4]))
     }
 
-    /// Returns a lower bound on the cycles of a slot of `term` (a group of slots of the step) after
-    /// this stage was added to a beginning of a split. It is the maximum of three numbers: the
-    /// cycles of this stage, the lower bound for later stages, and the bound before the addition,
-    /// from `before` ([`Beginning::busiest`]).
+    /// Returns a lower bound on the cycles of a slot (an interval of the step) of the group `term`
+    /// after this stage was added to a beginning of a split. It is the maximum of the cycles of
+    /// this stage, the lower bound for later stages, and the bound before the addition (in
+    /// `before`, see [`Beginning::busiest`]).
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         before

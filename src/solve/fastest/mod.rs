@@ -197,8 +197,8 @@ impl<'a> StageSearch<'a> {
         best.may_lose_to(self.rate(beginning), self.stages, beginning.peak)
     }
 
-    /// Returns the lower bound on the step time, per micro-batch, of any split that begins with
-    /// `beginning`.
+    /// Returns the lower bound on the step time, per micro-batch, of any split whose first stages
+    /// are those of `beginning`.
     fn rate(&self, beginning: &Beginning) -> Rate {
         Rate {
             cycles: beginning.at_least.max(self.at_least.cycles),

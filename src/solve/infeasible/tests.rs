@@ -15,8 +15,8 @@ pub(crate) enum CertificateError {
     NoRange(Range<usize>),
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut counts twice: it is inside two of the ranges over the limit that the certificate
-    /// lists, or inside one of them and also a required cut.
+    /// The proof counts one cut twice: the cut is inside two of its ranges over the limit, or
+    /// inside one of them and also a required cut.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
     #[error("it proves {0:?}")]

@@ -122,8 +122,9 @@ proptest! {
         let problem = case.problem();
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
-        // A certificate proves how many stages a split needs if pins are ignored and every IPU has
-        // the highest limit. So try all splits of the same model without pins and with this limit.
+        // A certificate proves how many stages a split needs if pins (layers fixed to IPUs) are
+        // ignored and every IPU has the highest limit. So try all splits without pins and with this
+        // limit.
         let mut tried = case.clone();
         tried.limits = vec![problem.highest_limit()];
         tried.limit_by_ipu = false;
