@@ -21,9 +21,8 @@ pub struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split. It is limited by the number of IPUs, the number of
-    /// positions, and the last pin (a position fixed to an IPU), which fixes the number of stages
-    /// before the pinned position.
+    /// Maximum number of stages of a split. It is limited by the numbers of IPUs and positions, and
+    /// by the last pin (a position fixed to an IPU): there are as many stages before it as IPUs.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
     /// Beyond this number, only the stages of one best split are still added.

@@ -283,9 +283,6 @@ impl<'a> StagePass<'a> {
         candidates
     }
 
-    /// Returns whether a stage with `peak` bytes on its fullest tile and `after` stages after it
-    /// exceeds the highest memory limit of any IPU, or the optimum that an earlier pass found for a
-    /// bottleneck (an objective that is a maximum over stages).
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
             |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;

@@ -126,7 +126,6 @@ pub struct Level {
 /// cycles of a slot ([`Level`]). The fields state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
-    /// Whether no stage after the added one has work in these slots (intervals of a step).
     is_closed: bool,
     /// The open term to which these slots belonged when the stage before was added, as an index
     /// into [`Level::open`]; 0 if the first stage is added.
