@@ -22,7 +22,8 @@ pub struct CheckedProblem<'a> {
     /// stages.
     pub problem: Problem<'a>,
     /// Maximum number of stages of a split. It is limited by the numbers of IPUs and positions, and
-    /// by the last pin (a position fixed to an IPU): there are as many stages before it as IPUs.
+    /// by the last pin: if it fixes a position to IPU n, exactly n stages are before this
+    /// position's stage.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
     /// Beyond this number, only the stages of one best split are still added.
