@@ -10,8 +10,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Popliner suggests a change of the model only if the change frees more than 1/`MIN_SHARE` of the
-/// bytes on the fullest tile.
+/// A change of the model is suggested only if it frees more than a thousandth (1/`MIN_SHARE`) of
+/// the bytes on the fullest tile of a stage.
 const MIN_SHARE: u64 = 1000;
 
 /// A change of the model that frees memory on the tile that exceeds the limit.
@@ -105,8 +105,8 @@ pub fn most_over(
     ))
 }
 
-/// Returns the changes of the model that free memory in `stage`, except changes that free too
-/// little ([`MIN_SHARE`]). `fullest` is the memory of `stage` on each tile.
+/// Returns the changes of the model that free memory in `stage`: each more than a thousandth of the
+/// bytes on its fullest tile. `fullest` is the memory of `stage` on each tile.
 fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
     let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();

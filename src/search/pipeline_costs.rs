@@ -1,5 +1,5 @@
-//! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
-//! Out).
+//! The data from which the solver finds splits in one pipeline: the search request, and the memory
+//! and time of ranges of positions (In, layers, Out).
 
 use super::{
     profile_tables::KnownCosts,
@@ -19,13 +19,14 @@ use std::{
     sync::Arc,
 };
 
-/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show
-/// other splits in which each stage starts at position 0 or near a cut of the shown split. The
-/// distance that counts as near is chosen so that fewer positions than this constant are near a
-/// cut. If the shown split has that many cuts, only the cuts themselves count.
+/// Exclusive upper bound on the number of positions near a cut of the shown split. In a model with
+/// more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show other splits whose
+/// stages start near these cuts or at position 0. The distance that counts as near is as large as
+/// the bound allows. If it allows none, only the cuts themselves count.
 const MAX_TRIED_STARTS: usize = 160;
 
-/// A search request in one pipeline, with the memory, time and constraints that the solver needs.
+/// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
+/// optimizer state).
 #[derive(Debug, Clone)]
 pub struct PipelineCosts<'a> {
     /// The search request, with the constraints and other data that all pipelines share.
@@ -33,18 +34,19 @@ pub struct PipelineCosts<'a> {
     /// The memory model of each profile (there is at least one), including the bytes that the
     /// pipeline (schedule, recomputation, place of optimizer state, replicas) adds to stages.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
-    /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
-    /// search has found the number that the model needs.
+    /// Number of IPUs of each replica (copy of the pipeline). If the request leaves it open
+    /// ([`IpuCount::UpTo`]), this is the maximum until the search has found the number that the
+    /// model needs.
     pub ipus: usize,
-    /// One entry per profile, all with the same positions: the bytes of the ranges of positions
-    /// that were computed, the bytes that flow over cuts, and the times of stages.
+    /// One entry per profile, all with the same positions: the bytes and times that were computed
+    /// for ranges of positions, and the bytes that flow over cuts.
     pub by_profile: Vec<ProfileCosts>,
 }
 
 impl<'a> PipelineCosts<'a> {
     /// Maximum number of positions (400 layers with In and Out) for which the bytes of all ranges
     /// are computed, so that reports can show splits other than the best one. For more positions,
-    /// this takes longer than finding the best split.
+    /// computing them takes longer than finding the best split.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
     pub(super) fn new(
@@ -62,7 +64,7 @@ impl<'a> PipelineCosts<'a> {
         costs
     }
 
-    /// Returns the indices of all profiles of the model, which are indices into `by_profile`.
+    /// Returns the valid indices into `by_profile`, which has one entry per profile of the model.
     pub fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
@@ -95,9 +97,9 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns one value for each stage of a split, computed in the profile from which the stage
-    /// takes its costs. `profiles` has the index of this profile for each stage. `of` computes the
-    /// values of all stages from the memory model of one profile.
+    /// Computes one value per stage of a split, such as its bytes, each in the profile from which
+    /// the stage takes its costs. `profiles` has the index of this profile for each stage. `of`
+    /// computes the values of all stages in one profile.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -130,8 +132,9 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.replicas_in(self.pipeline())
     }
 
-    /// Returns the constraints on splits in this pipeline: the constraints of the request, and the
-    /// constraints that shared weights or repeated layers impose.
+    /// Returns the constraints on splits in this pipeline: those of the user, and one for each
+    /// weight that several positions share. If stages work at the same time, also one for each
+    /// series of layers that a micro-batch runs through several times.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.request().constraints
@@ -190,9 +193,9 @@ impl<'a> PipelineCosts<'a> {
         self.best_on(ipus)
     }
 
-    /// Finds the smallest number of IPUs of a replica on which a split fits, and returns the best
-    /// split on them. The framework need not support this number (PopTorch only supports powers of
-    /// 2). Returns `None` if no split fits, or only splits on more than `stages` IPUs.
+    /// Finds the smallest number of IPUs per replica, at most `stages`, on which a split fits.
+    /// Returns the best split on this number of IPUs, even if the framework does not support the
+    /// number. Returns `None` if no split fits.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -220,15 +223,15 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Finds the split with the lowest peak, whatever the memory limits. Its stages can only be
-    /// ranges of positions whose bytes were computed; ranges with many bytes may lack them.
+    /// ranges of positions whose bytes were computed; large ranges may lack them.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
-    /// Returns one entry per profile: the bytes of all ranges of positions that begin near the cuts
-    /// between `stages`. Reports use these bytes to show other splits of models with more than
-    /// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
+    /// Returns one entry per profile: the bytes of all ranges of positions that begin at position 0
+    /// or near a cut between `stages`. Reports use these bytes to show other splits of models with
+    /// more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts: BTreeSet<u32> = stages
             .iter()
@@ -251,9 +254,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver, or `None` if the constraints contradict each other. Such a
-/// contradiction is no error if several numbers of IPUs are tried: a pin that rules out every split
-/// on two IPUs may allow a split on four IPUs.
+/// Returns the result of a solver, or `None` if the constraints contradict each other. This is no
+/// error if several numbers of IPUs are tried: a layer cannot be on the fourth of two IPUs, but on
+/// the fourth of four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),
@@ -261,9 +264,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns those of `positions` (ascending) that are near one of `cuts`: at most d positions away.
-/// d is the largest number up to `farthest` for which `fits` accepts the number of positions
-/// returned. Returns `None` if `fits` accepts none, not even d = 0 (only the cuts themselves).
+/// Returns each of `positions` that is at most d positions away from one of `cuts`. The distance d
+/// is the largest one, up to `farthest`, for which `fits` accepts the number of positions returned.
+/// Returns `None` if `fits` does not even accept d = 0, for which only cuts are returned.
 pub fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

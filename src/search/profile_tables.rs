@@ -18,31 +18,30 @@ use crate::{
 use anyhow::Result;
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
-/// Maximum number of values that are kept at a time, over all pipelines, to bound memory. A value
-/// (8 bytes) is the bytes of one range of layers, for one number of stages after this range.
+/// Maximum number of costs that are kept in memory at a time, over all pipelines. A cost takes 8
+/// bytes, and states the bytes of one range of layers for one number of stages after the range.
 const MAX_NUMBERS: usize = 1 << 25;
 
 /// Upper bounds on the ranges of positions (In, layers, Out) whose memory and time are computed.
-/// They save time: larger ranges may be left out.
+/// Larger ranges may be left out, to save time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The memory and time of all ranges of positions with at most this number of bytes on their
-    /// fullest tile are computed.
+    /// The memory and time of a range of positions are computed if it takes at most this number of
+    /// bytes on its fullest tile.
     pub bytes: u64,
-    /// Ranges are computed for splits into at most this number of stages, which matters because a
+    /// Maximum number of stages of the splits for which ranges are computed. It matters because a
     /// stage may need more bytes the more stages follow it.
     pub stages: usize,
 }
 
 /// A tile is critical if it is the fullest tile of a split that the search has found. If more than
-/// one of every `TILES_OF_A_CRITICAL_ONE` tiles is critical, ranges are computed on all tiles,
-/// since one pass over neighbouring tiles takes less time than several passes over single tiles.
+/// a quarter (1/`TILES_OF_A_CRITICAL_ONE`) of all tiles are critical, ranges are computed on all
+/// tiles: one pass over neighbouring tiles takes less time than several passes over single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
 /// Maximum number of positions (In, layers, Out) for which all ranges of one pipeline are computed
-/// on all tiles at once. With so few positions, this takes less time than computing them on the
-/// fullest tiles of the splits that the search has found, and checking each of these splits on all
-/// tiles.
+/// on all tiles at once. With so few positions, this is faster than computing the ranges on a few
+/// tiles and then checking each split that the search finds on all tiles.
 pub const FEW_POSITIONS: usize = 64;
 
 /// Value of [`Computed::tiles`] if the bytes of ranges of positions were computed on all tiles, not
@@ -52,20 +51,20 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub enum Tiles {
-    /// The tiles on which earlier requests computed the bytes of ranges. Tiles that became critical
-    /// (fullest tiles of splits) since then are not added. If a needed range was not computed yet,
-    /// ranges are computed on all critical tiles.
+    /// The tiles on which an earlier request computed the bytes of the same ranges, even if further
+    /// tiles became critical (fullest tiles of splits) since. Ranges that are not computed yet are
+    /// computed on all critical tiles.
     Known,
     /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
-    /// that are computed only on these tiles are lower bounds. If computing the bytes on all tiles
-    /// of the model takes less time, all tiles ([`ProfileTables::takes_all_tiles`]).
+    /// that are computed only on these tiles are lower bounds. If all tiles of the model take less
+    /// time ([`ProfileTables::takes_all_tiles`]), they are used instead.
     Critical,
     /// All tiles of the model, so that the bytes of ranges are exact, not only lower bounds.
     All,
 }
 
-/// The already computed costs of one profile in one pipeline: the memory model of the profile, set
-/// to the pipeline, and the bytes of ranges, the bytes that flow over cuts, and the times of
+/// The costs of one profile in one pipeline, as far as they are computed: the memory model of the
+/// profile in this pipeline, the bytes of ranges, the bytes that flow over cuts, and the times of
 /// stages.
 pub type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
@@ -73,8 +72,8 @@ pub type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 /// that the search tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
-    /// The memory model of the profile without a pipeline, from which the one for each pipeline is
-    /// made.
+    /// The memory model of the profile without a pipeline. The memory model in each pipeline is
+    /// made from it.
     pub(super) memory: MemoryModel<'a>,
     /// Entry n has the bytes of the variables that flow over a cut after position n (In, layers,
     /// Out). The last position has no entry.
@@ -89,8 +88,6 @@ pub struct ProfileTables<'a> {
 
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline (schedule, recomputation, place of optimizer state, replicas) for which the
-    /// costs in this entry were computed.
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,
@@ -168,19 +165,18 @@ impl<'a> ProfileTables<'a> {
         Ok(needs_more)
     }
 
-    /// Returns whether the ranges of `pipelines` pipelines should be computed on all tiles at once.
-    /// This takes less time than computing them on critical tiles (fullest tiles of splits) and
-    /// checking the splits found with them, if many tiles are critical, or for one pipeline with
-    /// few positions.
+    /// Returns whether to compute the ranges of `pipelines` pipelines on all tiles at once, rather
+    /// than first on critical tiles (the fullest tiles of splits). This takes less time in two
+    /// cases: if many tiles are critical, or for one pipeline with few positions.
     fn takes_all_tiles(&self, pipelines: usize) -> bool {
         let critical = self.critical.borrow().len();
         critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize
             || pipelines == 1 && self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns the number of pipelines (at least one) whose ranges of positions can be computed
-    /// together in a single pass over the tiles. Together they have at most `MAX_NUMBERS` values
-    /// (each the bytes of a range), unless one pipeline alone has more.
+    /// Returns the number of pipelines whose ranges of positions can be computed together in a
+    /// single pass over the tiles, so that at most `MAX_NUMBERS` costs (bytes of a range) are in
+    /// memory. It is at least one, even if one pipeline alone has more costs.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
@@ -212,9 +208,9 @@ impl<'a> ProfileTables<'a> {
             .collect())
     }
 
-    /// Makes sure that the entries of `computed` at `indices`, one per pipeline, have the bytes of
-    /// all ranges of positions within the bounds `reach`, on at least the tiles that `tiles`
-    /// selects. Entries that have these bytes already stay as they are.
+    /// Makes sure that the bytes of all ranges of positions within the bounds `reach` are computed,
+    /// on at least the tiles that `tiles` selects. `indices` are the indices into `computed` of the
+    /// pipelines for which this is done. Entries that have these bytes already stay as they are.
     fn compute(
         &self,
         indices: &[usize],
@@ -244,8 +240,8 @@ impl<'a> ProfileTables<'a> {
         });
         let tiles = least.max(critical.len());
         // Returns the number of critical tiles (fullest tiles of splits) on which the bytes of a
-        // pipeline's ranges need not be computed again: all tiles on which they were computed, if
-        // the bounds on ranges (`reach`) stay the same, otherwise none.
+        // pipeline's ranges need not be computed again. It is 0, so all are computed again, if the
+        // bounds on ranges (`reach`) change or all tiles of the model are needed.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -278,10 +274,9 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // A pipeline changes the steps at which variables are live only if it recomputes each
-        // layer. So make the memory model from that of another pipeline, if possible one that
-        // recomputes each layer if and only if `pipeline` does. Then the liveness is not computed
-        // again.
+        // The steps at which variables are live depend on one thing in a pipeline: whether it
+        // recomputes each layer. So make the memory model from that of a pipeline that is equal in
+        // this, if there is one. Then the liveness is not computed again.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()
@@ -312,8 +307,8 @@ impl<'a> ProfileTables<'a> {
         Ok(computed.len() - 1)
     }
 
-    /// Returns the times of stages in the pipeline to which the memory model `memory` is set;
-    /// `None` if the profile has no cycles.
+    /// Returns the times of stages in the pipeline of the memory model `memory`; `None` if the
+    /// profile has no cycle counts.
     fn times(&self, memory: &MemoryModel<'a>) -> Option<StageTimes> {
         Some(
             StageTimes::new(

@@ -13,9 +13,9 @@ use crate::{
 use clap::ValueEnum;
 use std::{cmp::Ordering, fmt, str::FromStr, sync::Arc};
 
-/// The bytes of ranges of layers are computed for splits into up to n stages, where n is the number
-/// of IPUs, rounded up to a power of 2, but at least this constant. So requests for similar numbers
-/// of IPUs share the results.
+/// Smallest value of [`Reach::stages`], the number of stages for which the bytes of ranges are
+/// computed. Larger values are powers of 2, so that requests for similar numbers of IPUs share the
+/// results.
 const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
@@ -56,12 +56,12 @@ pub struct SearchOptions {
     pub proportions: Vec<f64>,
 }
 
-/// The request of a search in one model: IPUs, limits, goal and constraints, with positions in
-/// place of layer names.
+/// A request to search for a split of one model: IPUs, limits, goal and constraints. Layers are
+/// stated as positions (indices into In, the layers, Out), not as names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
-    /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
-    /// from `limits`.
+    /// Options of the search that do not depend on the model. The `reserve` in them is already
+    /// subtracted from `limits`.
     pub options: SearchOptions,
     /// Number of IPUs over all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,
@@ -77,8 +77,8 @@ pub struct SearchRequest {
     pub given: Option<Plan>,
 }
 
-/// A search request about a model with given layers, with all data that do not depend on the
-/// pipeline (schedule, recomputation, place of optimizer state).
+/// A search request for a model that is divided into layers, with all data that are the same for
+/// every pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
     /// The user's request, with positions in place of layer names. Its constraints include one for
@@ -133,11 +133,12 @@ impl Question {
         }
     }
 
-    /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
-    /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
-    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose
-    /// replicas together process more samples per unit of time is better; if these rates are equal,
-    /// and for other goals, the scores of the splits decide.
+    /// Compares two candidates that fit; returns `Less` if `one` is better. The first of these
+    /// values that differs decides:
+    ///
+    /// - the number of IPUs, if the request is for as few IPUs as possible
+    /// - for [`Goal::Time`], the samples that all replicas together process per unit of time
+    /// - the scores of the splits, in the order of the goal
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
@@ -196,7 +197,7 @@ impl IpuCount {
     /// that one program can use, so a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Returns the number of IPUs if it is fixed, or the maximum if it is open.
+    /// Returns the number of IPUs if it is fixed, or the maximum if the search chooses the number.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -278,8 +279,7 @@ impl Reserve {
 }
 
 impl fmt::Display for Reserve {
-    /// Writes the amount in the form that the option for the reserve accepts, such as `8192` or
-    /// `5%`.
+    /// Writes the reserve as the user would type it, such as `8192` or `5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
@@ -310,8 +310,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the tied weight `tie` with the names of the positions that share it, and the options
-/// that would allow these positions to be on several IPUs.
+/// Returns the weight of `tie`, which several positions share, with the names of these positions,
+/// and the options with which they need not be on one IPU.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)

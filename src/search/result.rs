@@ -1,6 +1,6 @@
-//! The results of searches: the best split in one pipeline on a number of IPUs (a candidate), and
-//! the best split for the user's request, with those for changed requests (such as one with fewer
-//! IPUs) that the report mentions.
+//! The results of searches. A [`Candidate`] is the best split in one pipeline on a number of IPUs.
+//! A [`SearchResult`] is the answer to the user's request, with the answers to changed requests
+//! (such as one with fewer IPUs) that the report mentions.
 
 use super::{
     advice::{Advice, OverLimit},
@@ -19,8 +19,7 @@ use std::{cmp::Ordering, fmt};
 pub struct Candidate {
     /// The pipeline of the split: its schedule, recomputation and place of optimizer state.
     pub pipeline: Pipeline,
-    /// Number of IPUs of each replica; the framework supports this number. The split may have fewer
-    /// stages.
+    /// Number of IPUs of each replica (copy of the pipeline). The split may have fewer stages.
     pub ipus: usize,
     /// Number of replicas (copies of the pipeline on other IPUs), at least 1.
     pub replicas: usize,
@@ -38,9 +37,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Makes a candidate for the answer to a search request: the split `solution`, which was found
-    /// with the memory and time in `costs` for `ipus` IPUs in each replica. The bytes on the
-    /// fullest tile of each stage are also taken from `costs`.
+    /// Makes a candidate of the split `solution`, which was found with the memory and time in
+    /// `costs` on `ipus` IPUs per replica. The bytes on the fullest tile of each stage are taken
+    /// from `costs`.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -142,9 +141,9 @@ impl<'a> SearchResult<'a> {
         self.costs.ipus * self.costs.replicas()
     }
 
-    /// Returns the smallest number of IPUs, summed over all replicas, on which the layers of the
-    /// best split fit with optimizer state in the same place as in this split. Returns `None` if
-    /// the user gave the split or no split fits.
+    /// Returns the smallest number of IPUs, summed over all replicas, on which a split fits that
+    /// has the same layers and the same place of optimizer state as the best split. Returns `None`
+    /// if the user gave the split or no split fits.
     pub fn fewest_ipus(&self) -> Option<usize> {
         let framework = self.costs.memory().framework();
         match (&self.outcome, &self.claims.fewest) {
@@ -189,17 +188,18 @@ pub struct Refused {
     pub advice: Vec<Advice>,
 }
 
-/// One change of the command line that turns the user's request into a changed request.
+/// One change of the user's command line, such as another value of an option. One or more of them
+/// make a changed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// Give the option whose name is the first field (such as `--num-ipus`) the value in the second
-    /// field.
+    /// Set an option to a value. Fields: the name of the option, such as `--num-ipus`, and the
+    /// value.
     Set(&'static str, String),
     /// Leave out an option that the user gave, with all its values. The field is the name of the
     /// option.
     Without(&'static str),
-    /// Add the option whose name is the first field (such as `--untie`) with the value in the
-    /// second field, and keep all values that the user gave to this option.
+    /// Add a value to an option, beside all values that the user gave to it. Fields: the name of
+    /// the option, such as `--untie`, and the value to add.
     Add(&'static str, String),
     /// Leave out one constraint of the user. The field is the option that causes it, with its
     /// value, as the user typed it.
@@ -222,8 +222,8 @@ impl fmt::Display for Word {
 pub struct Claim<'a> {
     /// The options in which the changed request differs from the user's request.
     pub change: Vec<Word>,
-    /// The memory and time of ranges of layers by the changed request, in the pipeline of the split
-    /// `best`.
+    /// The memory and time of ranges of layers for the changed request, in the pipeline of the
+    /// split `best`.
     pub costs: PipelineCosts<'a>,
     /// The best split with the changed options or, if none fits, the split with the lowest peak.
     pub best: Candidate,
@@ -239,9 +239,8 @@ impl Claim<'_> {
         })
     }
 
-    /// Returns what the changed request gives up of the user's request: the constraints that it
-    /// leaves out, each as the option that the user typed, and the names of the shared weights that
-    /// it unties.
+    /// Returns the constraints of the user that the changed request leaves out, each as the option
+    /// that the user typed, and the names of the shared weights that it allows on several IPUs.
     pub fn given_up(&self) -> (Vec<String>, Vec<String>) {
         let (mut constraints, mut weights) = (Vec::new(), Vec::new());
         for word in &self.change {

@@ -26,8 +26,8 @@ pub struct ShownSplit {
     pub fits: bool,
     /// The constraints that the split breaks if the user gave it; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// The positions (In, layers, Out) that exceed the highest limit even as a stage of only one
-    /// position, in ascending order, each with the memory of this stage. The list is empty if the
+    /// The positions (In, layers, Out) that exceed the highest limit even as the only position of a
+    /// stage, in ascending order, each with the memory of this stage. The list is empty if the
     /// split fits or no split was requested.
     pub too_large: Vec<(usize, StageMemory)>,
     /// Bytes that the fullest tile of the split would have without recomputation; `None` if the
@@ -89,8 +89,8 @@ impl ShownSplit {
     }
 }
 
-/// Returns the memory of each of `ranges` as a separate stage, in the profile in which this stage
-/// has the lowest peak.
+/// Returns the memory of each of `ranges` as a stage, in the profile in which this stage takes the
+/// fewest bytes on its fullest tile.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let memories = costs.memory_by_profile.iter();
     let mut all: Vec<_> = memories.map(|memory| memory.stages(ranges)).collect();

@@ -1,8 +1,8 @@
 //! Finds the best split of a model with given layers in one of several pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
-//! a report mentions. They differ in limits, IPUs, constraints and pipelines, none of which changes
-//! the memory and time of ranges of layers, so all requests share these tables
+//! a report mentions. They differ in limits, IPUs and constraints, none of which changes the memory
+//! and time of a range of layers in a pipeline. So all requests share the tables of these costs
 //! (`profile_tables.rs`).
 //!
 //! Few tiles decide which split is the best, so the search first computes ranges of layers only on
@@ -120,8 +120,8 @@ impl<'a> Space<'a> {
     ///
     /// At first, the bytes of ranges are lower bounds, computed on few tiles. If the best split
     /// takes more bytes when it is checked on all tiles, `find` is called again with bytes from
-    /// more tiles. Otherwise no split can be better, since higher bytes must never let `find`
-    /// return a better split.
+    /// more tiles. Otherwise the split is the best, provided that `find` never returns a better
+    /// split for higher bytes.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -230,8 +230,9 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Returns the split `plan` with a profile for each stage, from which the stage takes its
-    /// costs. The profiles are chosen so that the split is the best in the pipeline of `costs`.
+    /// Chooses the profile from which each stage of the split `plan` takes its costs, so that the
+    /// split is as good as possible by the goal in the pipeline of `costs`. Returns the split with
+    /// these profiles.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());

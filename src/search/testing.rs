@@ -21,9 +21,9 @@ pub struct Case {
     seed: u64,
 }
 
-/// Maximum number of positions (In, layers, Out) of a random model that gets a second compilation
-/// ([`Case::others`]), and of a model that gets a third one. The tests try every compilation for
-/// each stage of each split, which takes too long for larger models.
+/// Maximum number of positions (In, layers, Out) of a random model with a second compilation
+/// ([`Case::others`]), and of one with a third. The tests try every compilation for each stage of
+/// each split, which takes too long for larger models.
 const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {
@@ -90,8 +90,6 @@ impl Case {
     }
 }
 
-/// Returns pseudo-random cycles for the positions (In, layers, Out) of a model, the same for each
-/// `seed`.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {
@@ -113,8 +111,8 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     }
 }
 
-/// Returns all splits of `positions` positions (In, layers, Out) into stages, each as the ranges of
-/// its stages.
+/// Returns all splits of `positions` positions (In, layers, Out) into stages. A split is the list
+/// of the ranges of its stages.
 pub fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);

@@ -21,20 +21,22 @@ pub struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split: limited by the number of IPUs, by the number of
-    /// positions, and by the last pin, which fixes the number of stages before the pinned position.
+    /// Maximum number of stages of a split. It is limited by the numbers of IPUs and positions, and
+    /// by the last pin: if it fixes a position to IPU n, exactly n stages are before this
+    /// position's stage.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
-    /// Once it has this number, only the stages of one best split are still added.
+    /// Beyond this number, only the stages of one best split are still added.
     pub max_edges: usize,
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.
     cuts_before: Vec<CutRule>,
-    /// For each boundary between positions: the number of cuts that constraints require up to this
-    /// boundary (inclusive), from which the number inside a range follows by a subtraction.
+    /// For each boundary between positions: the number of cuts that constraints require from the
+    /// start of the layer order up to this boundary (inclusive). The number of required cuts inside
+    /// a range is a difference of two entries.
     required_until: Vec<usize>,
-    /// The pins of layers to IPUs, as pairs of a position in the layer order and the index of an
-    /// IPU, in ascending order.
+    /// The pins of layers to IPUs, as pairs of a position and the index of its IPU, in ascending
+    /// order.
     pins: Vec<(usize, usize)>,
 }
 
@@ -57,9 +59,9 @@ impl<'a> CheckedProblem<'a> {
             .filter_map(Constraint::pin)
             .collect();
         pins.sort_unstable();
-        // A pin (a position fixed to an IPU) fixes the number of stages before the stage with this
-        // position. From the last pin on, each position can be a separate stage, which bounds the
-        // number of stages.
+        // The last pin (a position fixed to an IPU) fixes the number of stages before the stage
+        // with this position. From there on, each position can be a separate stage, which bounds
+        // the number of stages.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
@@ -86,8 +88,8 @@ impl<'a> CheckedProblem<'a> {
         self.problem.layers()
     }
 
-    /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
-    /// differ between IPUs.
+    /// Returns whether it matters which IPU a stage runs on, because of pins (layers fixed to IPUs)
+    /// or of limits that differ between IPUs.
     pub fn is_numbered(&self) -> bool {
         let limits = self.problem.limits;
         !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
@@ -120,12 +122,14 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns whether the positions `range` may be the stage on the IPU with index `stage`: the
-    /// IPU exists, its limit is at least `peak` bytes on the fullest tile, and pins are obeyed.
+    /// IPU exists, its limit is at least `peak` bytes on a tile, and pins (layers fixed to IPUs)
+    /// are obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limit_of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // IPU indices of pins never fall from one position to the next. So if the first and the
-        // last pin in `range` are on one IPU, all pins between them are, too.
+        // The constraints are known to be consistent, so a later position is never fixed to an
+        // earlier IPU. So if the first and the last pin in `range` have one IPU, all pins between
+        // them have it, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]
@@ -154,8 +158,7 @@ impl<'a> CheckedProblem<'a> {
             .flatten()
     }
 
-    /// Returns the internal error that the solvers cannot prove a split to be the best, for
-    /// `reason`.
+    /// Returns an internal error: no split is proven to be the best, for `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
         SolveError::Internal(format!(
             "no proven {}: {reason}",

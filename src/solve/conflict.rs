@@ -1,10 +1,12 @@
 //! Finds constraints that no split can obey together, whatever the memory.
 //!
 //! The index of the stage of a position is the number of cuts before the position. So constraints
-//! can be obeyed if and only if three conditions are met. No cut is both required and forbidden.
-//! Between one pin (a layer fixed to an IPU) and the next, the IPU index rises by at least the
-//! number of required cuts and at most the number of cuts that are not forbidden. After the last
-//! pin, there are enough IPUs for the required cuts.
+//! can be obeyed if and only if three conditions are met:
+//!
+//! - No cut is both required and forbidden.
+//! - Between one pin (a layer fixed to an IPU) and the next, the IPU index rises by at least the
+//!   number of required cuts, and by at most the number of cuts that are not forbidden.
+//! - After the last pin, there are enough IPUs for the required cuts.
 
 use std::{fmt, ops::Range};
 
@@ -76,15 +78,15 @@ pub fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Co
     too_many(constraints, &cuts, position + 1..layers, left, before)
 }
 
-/// Returns the position that `pin` pins, and the index of its IPU. Without a pin, returns position
-/// 0 and IPU 0, since the first position is always on IPU 0.
+/// Returns the position that `pin` fixes to an IPU, and the index of this IPU. Without a pin,
+/// returns position 0 and IPU 0, since the first position is always on IPU 0.
 fn pinned_to(pin: Option<&Constraint>) -> (usize, usize) {
     pin.and_then(Constraint::pin).unwrap_or_default()
 }
 
-/// Returns the contradiction between two neighbouring pins (positions fixed to IPUs) and the cuts
-/// that are required or forbidden between them; `None` if there is none. `before` is `None` if
-/// `pin` is the first pin: position 0 is on IPU 0 without a pin. `cuts` states for each position
+/// Returns a contradiction between `pin` (a position fixed to an IPU), the pin `before` it, and the
+/// cuts that are required or forbidden between them; `None` if there is none. If `pin` is the first
+/// pin, `before` is `None`, and stands for position 0 on IPU 0. `cuts` states for each position
 /// whether a cut before it is required, forbidden or free.
 fn between(
     constraints: &[Constraint],
@@ -112,9 +114,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // Fewer than `needed` cuts are possible between the earlier pin `before` and `pin`. If
-        // there are at least `needed` boundaries between positions there, constraints forbid some
-        // of the cuts. Then the message names these constraints between the two pins.
+        // Fewer than `needed` cuts are possible between the positions that `before` and `pin` fix
+        // to IPUs. If there are at least `needed` boundaries between positions there, the reason is
+        // that constraints forbid some of the cuts, so the message names these constraints.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -148,14 +150,15 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The error message names the pins first, then the constraints that require cuts, from the last
-    // cut to the first. There is room for `allowed` cuts, so the last cuts are too many.
+    // The error message names the pins (positions fixed to IPUs) first, then the constraints that
+    // require cuts, from the last cut to the first. There is room for `allowed` cuts, so the last
+    // ones are too many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }
 
-/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other.
-/// Always returns `Some`, so that callers can return the result directly.
+/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other. The
+/// result is never `None`, but has the type that callers return.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,
@@ -189,8 +192,6 @@ mod tests {
         Constraint::option(Rule::Together { first, last }, source)
     }
 
-    /// Returns the message that a user gets if `constraints` contradict each other in a model with
-    /// 8 positions on 4 IPUs; `None` if they do not.
     fn message(constraints: &[Constraint]) -> Option<String> {
         find(constraints, 8, 4).map(|conflict| conflict.to_string())
     }

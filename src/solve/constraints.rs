@@ -95,8 +95,8 @@ impl Constraint {
         }
     }
 
-    /// For a pin, returns the pinned position (In, a layer or Out) and the index of the IPU that
-    /// must run it. Returns `None` for a constraint that is not a pin.
+    /// For a pin (a position fixed to an IPU), returns the position (In, a layer or Out) and the
+    /// index of the IPU. Returns `None` for any other constraint.
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
@@ -116,7 +116,7 @@ impl Constraint {
     }
 
     /// Returns whether the positions of the constraint exist in a layer order of `layers`
-    /// positions. A required cut also needs a position before it.
+    /// positions. A required cut must also have a position before it.
     pub(super) fn is_within(&self, layers: usize) -> bool {
         match self.rule {
             Rule::Pin { position, .. } => position < layers,
@@ -152,8 +152,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns the words with which an error message about contradictory constraints ends: a weight
-    /// can only be on one IPU, unless the user sets one of the options that lift this restriction.
+    /// Returns the end of an error message about contradictory constraints: a weight can only be on
+    /// one IPU, unless the user sets one of the options that lift this restriction.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -186,9 +186,9 @@ pub enum CutRule {
     Required,
 }
 
-/// Returns whether a cut before each of `layers` positions (In, layers, Out) is required, forbidden
-/// or free, and a last entry for the end of the layer order, where a cut is always free. A cut that
-/// is both required and forbidden counts as required.
+/// Returns one entry for each of `layers` positions (In, layers, Out): whether a cut before the
+/// position is required, forbidden or free. A cut that is both required and forbidden counts as
+/// required. One more entry is for the end of the layer order, where a cut is always free.
 pub fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
@@ -203,20 +203,21 @@ pub fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
 }
 
 /// Returns the constraints that a message names as the reason why cuts before `positions` are
-/// forbidden. Each forbidden cut is forbidden by at least one of them, and none of them can be left
-/// out. Prefers options to tied weights (shared by several layers), since users can change options.
+/// forbidden. Together they forbid all of these cuts that are forbidden at all, and none of them
+/// can be left out. Options are preferred to weights that layers share, since users can change
+/// options.
 pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Of constraints that are equal by `reach`, take the first in `constraints`.
-            // `max_by_key` returns the last maximum, so search backwards.
+            // Of constraints with equal `reach`, take the first in `constraints`. `max_by_key`
+            // returns the last maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A constraint in `found` is not needed if the others together forbid every cut that it
+    // A constraint is not needed if the others in `found` together forbid every cut that it
     // forbids. Remove it, so that each remaining constraint forbids a cut that no other one
     // forbids.
     for place in (0..found.len()).rev() {

@@ -3,9 +3,11 @@
 //! A pass of the program adds one stage after another at the front of a split. For each position
 //! (In, layers, Out), it keeps the best split of the positions from there to the end. One pass can
 //! compare several objectives that are sums over stages, since the best split of the last positions
-//! stays the best whatever stages come before it. A bottleneck (the highest value of any stage)
-//! must be compared last in a pass: a lower bottleneck of the last positions may make no difference
-//! for the whole split, and cost more in later objectives. So each bottleneck ends a pass, and
+//! stays the best whatever stages come before it.
+//!
+//! A bottleneck (an objective that is the highest value of any stage) must be compared last in a
+//! pass. For example, a lower peak of the last stages is no gain if an earlier stage has a higher
+//! peak, and it may worsen the objectives compared after it. So each bottleneck ends a pass, and
 //! later passes only use stages whose value is at most the optimum of this bottleneck.
 
 use super::{
@@ -54,8 +56,8 @@ pub struct StagePass<'a> {
     /// The objectives by which this pass of the dynamic program compares splits, the most important
     /// first.
     objectives: &'a [Objective],
-    /// Bottlenecks (objectives that are a maximum over stages), each with the highest value that a
-    /// stage may have, such as the optimum that an earlier pass of the dynamic program found.
+    /// Upper bounds on the values of every stage in bottlenecks (objectives that are a maximum over
+    /// stages), such as the optimum that an earlier pass of the dynamic program found.
     caps: &'a [(Objective, u128)],
     /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
     /// it comes last; `None` if all objectives are sums over stages.
@@ -65,7 +67,8 @@ pub struct StagePass<'a> {
 }
 
 /// The best split of the positions from one position to the end: its values in the objectives, and
-/// its first stage. The table of splits into one stage fewer has the stages after it.
+/// its first stage. The stages after it are in the table of splits with one stage fewer
+/// ([`Rests`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
     pub values: Values,
@@ -76,14 +79,14 @@ pub struct Rest {
 }
 
 /// Table of the best splits of the last positions. `rests[n][p]` is the best split of the positions
-/// from `p` to the end into at most n stages, or exactly n stages if the costs of a stage depend on
-/// the number of stages after it; `None` if there is none. If it matters which IPU runs a stage,
-/// the last stage is on the last IPU.
+/// from `p` to the end into at most n stages; `None` if there is none. If the costs of a stage
+/// depend on the number of stages after it, the split has exactly n stages. If it matters which IPU
+/// runs a stage, the last stage is on the last IPU.
 pub type Rests = Vec<Vec<Option<Rest>>>;
 
 /// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
-/// objectives of the pass, and its stages. Of splits with equal values, it has the fewest stages.
-/// Returns `None` if no split is allowed.
+/// objectives of the pass, and its stages. Among equal splits, prefers the fewest stages. Returns
+/// `None` if no split is allowed.
 pub fn best(tables: &[Rests]) -> Option<(Values, Vec<CompiledStage>)> {
     let (rests, stages, values) = tables
         .iter()
@@ -116,9 +119,10 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best split from each position to the end. If both the IPU of a stage (by limits or
-    /// pins) and the number of stages after it (by costs) matter, there is a table for each total
-    /// number of stages. Otherwise, one table has all splits.
+    /// Finds the best split from each position to the end. Returns one table for each total number
+    /// of stages if both matter: which IPU runs a stage (if limits differ or layers are pinned to
+    /// IPUs), and how many stages follow it (if costs depend on that). Otherwise, returns one
+    /// table.
     pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -132,8 +136,8 @@ impl<'a> StagePass<'a> {
         self.checked.is_numbered().then(|| total - 1 - after)
     }
 
-    /// Finds the best splits from each position to the end into at most `total` stages. Stops at a
-    /// smaller number of stages if a further stage improves no split.
+    /// Finds the best splits from each position to the end into at most `total` stages. Stops
+    /// earlier if one more stage improves no split.
     fn rests(&self, total: usize) -> Rests {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
@@ -184,10 +188,11 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    /// Returns the best split that begins with one of `candidates`, stages that all start at one
-    /// position, and continues with the split in `rest` from the end of this stage. The first stage
-    /// runs on the IPU with index `ipu`, or on any IPU if `ipu` is `None`. Among equally good
-    /// splits, returns the one with the shortest first stage, that is, the earliest cut.
+    /// Returns the best split from one position to the end: one of `candidates`, which all start at
+    /// this position, followed by the split in `rest` that starts where the candidate ends. The
+    /// first stage runs on the IPU with index `ipu`, or on any IPU if `ipu` is `None`. Among
+    /// equally good splits, returns the one with the shortest first stage, that is, the earliest
+    /// cut.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -206,7 +211,8 @@ impl<'a> StagePass<'a> {
                 continue;
             };
             let values = self.combined(values, &rest.values);
-            // Limits and pins are looked up only for a better split.
+            // Check last, to save time, whether the limit of the IPU and pins (layers fixed to
+            // IPUs) allow the stage.
             let is_better = best.is_none_or(|best| values < best.values);
             if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, positions, *peak)) {
                 best = Some(Rest {
@@ -219,8 +225,8 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    /// Combines the values of a stage with the values of the stages after it (`rest`): by the
-    /// maximum for a bottleneck, by the sum for all other objectives.
+    /// Combines the values of a stage with `rest`, the values of the stages after it: by the
+    /// maximum for a bottleneck (such as the peak), by the sum for any other objective.
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
         std::array::from_fn(|n| {
             if self.bottleneck == Some(n) {
@@ -232,18 +238,20 @@ impl<'a> StagePass<'a> {
     }
 
     /// Returns the stages that may begin at position `start` with `after` stages after them, the
-    /// shortest first, and for each range one stage per profile. Each is within the highest memory
-    /// limit of any IPU, obeys the constraints on cuts, and does not exceed the optimum that an
-    /// earlier pass of the dynamic program found for a bottleneck (an objective that is a maximum
-    /// over stages).
+    /// shortest first, and at most one per profile for each range. Each stage
+    ///
+    /// - is within the highest memory limit of any IPU
+    /// - obeys the constraints on cuts
+    /// - does not exceed the optimum that an earlier pass of the dynamic program found for a
+    ///   bottleneck (an objective that is a maximum over stages)
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = (0..problem.by_profile.len()).collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // If a range exceeds the memory limit, or the optimum that an earlier pass found for a
-            // bottleneck (the highest value of any stage), so do all longer ranges in the same
-            // profile, since costs never fall when a range grows.
+            // Costs never fall when a range grows. So once a range exceeds the memory limit, or the
+            // optimum that an earlier pass found for a bottleneck (the highest value of any stage),
+            // do not try longer ranges in the same profile.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,
@@ -275,9 +283,6 @@ impl<'a> StagePass<'a> {
         candidates
     }
 
-    /// Returns whether a stage with `peak` bytes on its fullest tile and `after` stages after it
-    /// exceeds the highest memory limit of any IPU, or the optimum that an earlier pass found for a
-    /// bottleneck (an objective that is a maximum over stages).
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
             |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;
@@ -308,8 +313,8 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // The stages 9 | 5 1 | 6 (bytes of layers) are more even than 9 | 5 | 1 6, so they are
-        // better although their cuts send 7 bytes, and the cuts of the other split none.
+        // The stages 9 | 5 1 | 6 (bytes of layers; `|` is a cut) are more even than 9 | 5 | 1 6. So
+        // they are better, although their cuts send 7 bytes, and the cuts of the other split none.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
         // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,

@@ -5,38 +5,37 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that the greedy search puts into each stage at first, in the order in which it
-/// tries them. It tries each number with all of [`PROPORTIONS`].
+/// Numbers of layers with which the greedy search begins each stage, in the order in which it tries
+/// them. Each number is tried with all shares of the tile memory ([`PROPORTIONS`]).
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory up to which the greedy search fills stages, in the order in which it
-/// tries them for each of [`MIN_LAYERS`].
+/// tries them. All are tried with one number of first layers ([`MIN_LAYERS`]), then all with the
+/// next.
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// The result of the greedy search, which need not be a complete split.
+/// The result of the greedy search. Its stages may be too many, or not cover all layers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Greedy {
     /// Whether every position is in a stage, and there are at most as many stages as allowed. The
-    /// greedy search makes one attempt for each `min_layers` and each `proportion` of the tile
-    /// memory. If no attempt fits, all fields describe the last attempt.
+    /// greedy search makes several attempts; if none fits, all fields describe the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
     /// If `fits` is false, there may be more stages than the caller allowed. Or the stages end
     /// before the last layer, because the next layers take more bytes than `proportion` of the tile
-    /// memory; the list is empty if this is so for the first layers.
+    /// memory. The list is empty if already the first layers take more.
     pub stages: Vec<Range<usize>>,
     /// The share of the tile memory, from 0.5 to 1, up to which the search filled each of `stages`.
     pub proportion: f64,
-    /// The number of layers that the search put into each of `stages` at first, before it added
-    /// further layers as long as they fit. If fewer layers were left, it put 1 layer into the stage
-    /// at first.
+    /// The number of layers with which the search began each of `stages`, before it added further
+    /// layers as long as they fit. If fewer layers were left, it began the stage with 1 layer.
     pub min_layers: usize,
 }
 
 /// Searches for a split into at most `max_stages` stages for tiles of `mem_per_tile` bytes, as the
 /// original tool does (docs/model.md, "The original's search"). Returns the first attempt that
-/// fits, or else the last attempt. A range without costs in `costs` does not fit. The position
-/// None, for operations without a layer, is treated as a layer.
+/// fits, or else the last attempt. A range without an entry in `costs` does not fit. The position
+/// None (operations without a layer) is treated as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut attempt = Greedy::default();
     for min_layers in MIN_LAYERS {
@@ -57,9 +56,9 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     attempt
 }
 
-/// Makes one attempt: fills one stage after the other up to `target` bytes on its fullest tile.
-/// Each stage starts with `min_layers` layers, or with 1 if fewer are left. The attempt ends if the
-/// first layers of a stage exceed `target`.
+/// Makes one attempt: fills one stage after the other, each up to `target` bytes on the fullest
+/// tile. Each stage starts with `min_layers` layers, or with 1 if fewer are left. The attempt ends
+/// if the first layers of a stage exceed `target`.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);
@@ -103,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
-        // A stage may take 5 bytes. It begins with 3 layers, or with one layer if fewer than 3 are
-        // left. The first stage takes the layers of 2, 2 and 1 bytes. Two layers are left, so the
-        // second stage begins with the layer of 3 bytes, and then takes the layer of 2 bytes, too.
+        // A stage may take 5 bytes. It begins with 3 layers, or with 1 if fewer than 3 are left.
+        // The first stage takes the layers of 2, 2 and 1 bytes. The second stage begins with the
+        // layer of 3 bytes, and then also takes the last layer, of 2 bytes.
         let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);

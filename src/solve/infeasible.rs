@@ -2,17 +2,18 @@
 //! help.
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
-//! range of positions that is over the limit must be cut somewhere inside. If no possible cut is
-//! inside two of these ranges, each range needs a separate cut, so m ranges prove that at least m +
-//! 1 stages are needed. Without constraints, such ranges share only their end positions. If
-//! constraints forbid cuts, positions that stay together act as one position. A required cut adds
-//! one more stage, and no range reaches over it.
+//! range of positions that is over the limit as one stage must be cut somewhere inside. If no
+//! possible cut is inside two of these ranges, each range needs a separate cut. So m ranges prove
+//! that at least m + 1 stages are needed. Each cut that a constraint requires adds one more stage;
+//! the ranges do not reach over it. Positions that constraints keep in one stage act as one
+//! position.
 //!
 //! If no cut inside a range over the limit is possible, as in a single position, this range is a
 //! proof by itself: no number of IPUs helps.
 //!
-//! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
-//! problem may have no split although its certificate needs no more stages than there are IPUs.
+//! Certificates ignore pins (layers fixed to IPUs), and use the highest limit if limits differ
+//! between IPUs. Hence a problem may have no split although its certificate needs no more stages
+//! than there are IPUs.
 
 use super::{
     SolveError,
@@ -36,8 +37,8 @@ pub struct Refusal {
     /// The main reason why no split fits, such as too few IPUs.
     pub cause: Cause,
     /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
-    /// This proof ignores pins and differences between the limits of IPUs, so it proves nothing for
-    /// [`Cause::PinsOrLimits`].
+    /// This proof ignores pins (layers fixed to IPUs) and lower limits of some IPUs, and uses lower
+    /// bounds on bytes. So it proves nothing for [`Cause::PinsOrLimits`] and [`Cause::Pipeline`].
     pub certificate: Certificate,
     /// For [`Cause::TooLarge`]: the constraints that keep a range of positions in one stage,
     /// although the range is over the limit. Empty if this range is a single position, and for all
@@ -66,7 +67,8 @@ pub enum Cause {
     Pipeline,
 }
 
-/// Returns the reason why `problem`, which must not have a plan, has none.
+/// Returns the reason why `problem` has no plan, that is, no split within the limits that obeys the
+/// constraints. The problem must not have a plan.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve).
@@ -92,9 +94,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Returns whether there is a split if every range takes only its lower bound on bytes, without the
-/// copies and buffers that a pipeline adds. If so, the pipeline is the reason why nothing fits.
-/// Returns false without a pipeline.
+/// Returns whether there is a split if every range takes only its lower bound on bytes, which holds
+/// for any number of stages. If so, the pipeline, in which bytes depend on this number, is the
+/// reason why nothing fits. Returns false without a pipeline.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
@@ -111,8 +113,8 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
 }
 
 /// Returns the smallest number of IPUs with which there is a plan under the limits and constraints
-/// of `problem`; `None` if no number is enough. The largest number considered is one IPU for each
-/// position or, if each IPU has a separate limit, the number of IPUs of the problem.
+/// of `problem`; `None` if no number is enough. If each IPU has a separate limit, no more IPUs than
+/// those of the problem are considered.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve()).
@@ -129,10 +131,10 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
     Ok(solution.map(|solution| solution.score.stages))
 }
 
-/// A proof that a split needs at least some number of stages. It consists of required cuts, and of
-/// ranges of positions that are over the limit as one stage, so that each range needs a cut inside.
-/// These are all different cuts: no possible cut is inside two of the ranges, and no required cut
-/// is inside any of them.
+/// A proof that a split needs at least some number of stages. It lists cuts that constraints
+/// require, and ranges of positions that each need a cut inside, since they are over the limit as
+/// one stage. These cuts are all different: no possible cut is inside two of the ranges, and no
+/// required cut is inside any of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The highest memory limit of any IPU, in bytes on one tile. Each of `ranges` takes more bytes
@@ -143,20 +145,19 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that a split needs at least: one more than it needs cuts. Each of
-    /// `ranges` needs a cut inside, and each of `cuts_before` is one more cut. `None` if no number
-    /// of stages is enough: then `ranges` has only one range, inside which no cut is possible.
+    /// The number of stages that a split needs at least. It is the number of `ranges`, each of
+    /// which needs a cut inside, plus that of `cuts_before`, plus 1. `None` if no number of stages
+    /// is enough: then `ranges` has only one range, inside which no cut is possible.
     pub needed: Option<usize>,
 }
 
 /// Returns the certificate that proves how many stages a split needs at least, or that no number of
-/// stages is enough. Pins are ignored, and each stage may take the highest memory limit of any IPU.
-/// No higher number can be proven, since a split into this number of stages exists that obeys the
-/// constraints on cuts.
+/// stages is enough. It ignores pins (layers fixed to IPUs), and compares lower bounds on bytes
+/// with the highest limit of any IPU. No certificate can prove a higher number, since by these
+/// bounds there is a split into this number of stages that obeys the constraints on cuts.
 ///
 /// # Errors
-/// If the problem contradicts itself. Constraints that contradict each other are an error of
-/// [`solve`](super::solve()), but not here.
+/// If the problem contradicts itself. Constraints that contradict each other are no error here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let (limit, layers) = (problem.highest_limit(), problem.layers());
@@ -169,8 +170,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
             .collect(),
         needed: None,
     };
-    // The start of a stage, and the end of the longest stage from there that is within the limit
-    // and ends where a cut is allowed (equal to `start` if no such end is known yet).
+    // `start` is the start of a stage. `longest` is the end of the longest stage from there that is
+    // within the limit and ends where a cut is allowed, or `start` if no such end is known yet.
     let (mut start, mut longest) = (0, 0);
     for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
         let is_over = |start| problem.least(&(start..end)).is_none_or(|peak| peak > limit);

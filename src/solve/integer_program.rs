@@ -1,5 +1,5 @@
-//! Proves the best split with an integer program ([`good_lp`]): a binary variable for each stage
-//! that a split may have. Its solution is the cheapest path over these stages.
+//! Proves the best split with an integer program ([`good_lp`]), which finds the cheapest path over
+//! stages: a binary variable states for each stage that a split may have whether it is on the path.
 //!
 //! A path leads from the first position to the last, over one stage after the other. Each node of a
 //! path is a position where the next stage starts, with the number of stages that are left, so that
@@ -28,7 +28,8 @@ use super::{
 };
 
 /// A node of the graph in which the integer program finds a path: the next stage starts at position
-/// `start`. At most `left` of the `total` stages of the split may still follow, including this one.
+/// `start`. The split has at most `total` stages, of which at most `left`, with the next one, may
+/// still follow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -37,15 +38,14 @@ struct Node {
 }
 
 /// A stage as an edge of the graph in which the integer program finds a path from the first
-/// position to the last. The edge leads from the node where the stage starts to the node where the
-/// next stage starts. `from` is `None` if the stage contains the first position, `to` if it
-/// contains the last.
+/// position to the last. The edge leads from the node where the stage starts (`None` for the first
+/// position) to the node where the next stage starts (`None` after the last position).
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether this stage begins one of the best splits of the positions from its start to the end,
-    /// by the dynamic program. In the integer program, the stage then costs 0, otherwise 1.
+    /// Whether this stage begins one of the best splits, by the dynamic program, of the positions
+    /// from its start to the end. In the integer program, the stage then costs 0, otherwise 1.
     is_best: bool,
 }
 
@@ -84,16 +84,16 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position (In, layer or Out): `None` if no stage may start there. Otherwise, whether
-    // a stage starts there in the best split that the integer program must be able to find: its
-    // edges (stages) are added even beyond the maximum number of edges.
+    // For each position (In, layer or Out): `None` if no stage may start there; `Some(true)` if a
+    // stage of the one best split starts there that must not be left out, even beyond the maximum
+    // number of edges (stages); otherwise `Some(false)`.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Let splits with `left` stages begin at position 0. Usually only `left` = `total` is
-        // needed, which includes splits into fewer stages. If costs depend on the number of later
-        // stages (and the IPU does not matter), `left` is the exact number of stages, so each
-        // `left` is needed.
+        // Let splits into `left` stages begin at position 0. Usually `left` = `total` is enough,
+        // since it includes splits into fewer stages. If costs depend on the number of later
+        // stages, and the IPU does not matter, `left` is the exact number of stages, so each number
+        // is needed.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -143,7 +143,7 @@ fn add_edges(
 }
 
 /// Returns the cheapest path of `edges` from the first position to the last, as stages in order,
-/// with its cost; `None` if there is no path. An error if the solver gives no proof.
+/// with its cost; `None` if there is no path. Returns an error if the solver gives no proof.
 fn cheapest_path(edges: &[Edge]) -> Result<Option<(Vec<CompiledStage>, usize)>, String> {
     let (program, binaries) = program(edges);
     let solution = match program.solve() {

@@ -137,8 +137,9 @@ fn prove(
 }
 
 /// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
-/// important first. Each of `caps` bounds the value of every stage in one objective. Returns `None`
-/// if no split obeys the caps; an error if the integer program contradicts the dynamic program.
+/// important first. Each of `caps` is an objective, and the highest value in it that a stage may
+/// have. Returns `None` if no split obeys the caps; an error if the integer program contradicts the
+/// dynamic program.
 fn by_integer_program(
     checked: &CheckedProblem<'_>,
     sums: &[Objective],

@@ -15,14 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// One entry per stage: the profile from which the stage takes its costs, as an index into
-    /// [`Problem::by_profile`].
     profiles: Vec<usize>,
 }
 
 impl Plan {
-    /// Makes a plan of `stages`. Returns `None` if the stages do not cover positions `0..layers`
-    /// one after the other, or if a stage is empty.
+    /// Makes a plan of `stages`. Returns `None` unless each stage has a position, and the stages
+    /// cover the positions `0..layers` in order, without a gap.
     pub fn new<S: Into<CompiledStage>>(
         stages: impl IntoIterator<Item = S>,
         layers: usize,
@@ -82,8 +80,8 @@ impl Plan {
     }
 }
 
-/// The values of a plan in all objectives, as exact integers. [`Goal::order`] has the order in
-/// which they are compared.
+/// The values of a plan in all objectives, as exact integers. [`Goal::order`] states which
+/// objective counts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// The peak of the split: the bytes on the fullest tile of any of its stages.
@@ -99,16 +97,16 @@ pub struct Score {
     /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
     /// if the profile has no cycle counts.
     pub slowest_cycles: Option<u128>,
-    /// The time of a pipeline step, by which splits are compared for the shortest step; `None` if
-    /// the profile has no cycle counts.
+    /// The time of a pipeline step, by which [`Goal::Time`] compares splits; `None` if the profile
+    /// has no cycle counts.
     pub step: Option<StepTime>,
 }
 
 impl Score {
     /// Computes the score (the values in all objectives) of `plan`, even if the plan is over the
     /// limits. `peaks` has one entry per stage: the bytes on its fullest tile. The bytes over cuts
-    /// and the cycles are from `problem`. Returns `None` if `problem` has cycle counts but lacks
-    /// those of a stage.
+    /// and the cycles are taken from `problem`. Returns `None` if `problem` has cycle counts but
+    /// lacks those of a stage, or if a sum overflows.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
@@ -163,7 +161,8 @@ impl Score {
     }
 }
 
-/// The best plan, with the proof that no other plan is better.
+/// The best plan, with its score and, if both solvers were run, the proof that no other plan is
+/// better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
     /// The split of the model into stages that is the best one by the objectives of the goal.
@@ -174,15 +173,15 @@ pub struct Solution {
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
-    /// False if the goal is the shortest step and the search for it did not rule out that another
-    /// split is faster than `plan`. With this goal, `proofs` only proves the fewest cycles of the
-    /// slowest stage of any split.
+    /// False if the goal is the shortest step, and a split that was not tried may be faster than
+    /// `plan`. With this goal, `proofs` only proves the fewest cycles of the slowest stage of any
+    /// split.
     pub is_shortest: bool,
 }
 
 impl Solution {
-    /// Makes a solution with the split `plan`, without the integer program's proof that this split
-    /// is the best.
+    /// Makes a solution with the split `plan`, without a proof by the integer program that this
+    /// split is the best.
     pub fn unproven(plan: Plan, score: Score) -> Self {
         Self {
             plan,
@@ -288,7 +287,8 @@ mod tests {
             by_profile: &[profile.clone(), without],
             ..problem
         };
-        // Cycles are no basis to compare stages of different profiles if one profile has no cycles.
+        // If one of the profiles has no cycle counts, stages cannot be compared by cycles, so the
+        // score has none.
         let score = Score::of(&problem, &plan).unwrap();
         assert_eq!(score.slowest_cycles, None);
     }

@@ -1,5 +1,5 @@
-//! The input of the solver: costs of ranges of positions, bytes over cuts, limits, constraints and
-//! the goal.
+//! The input of the solver: costs of ranges of positions, bytes that cross cuts, limits,
+//! constraints and the goal.
 
 use std::{ops::Range, sync::Arc};
 
@@ -78,8 +78,8 @@ impl From<Range<usize>> for CompiledStage {
 }
 
 impl<'a> Problem<'a> {
-    /// Returns this problem without memory limits, with the lowest peak as the goal. Still, only
-    /// ranges with an entry in the costs can be stages.
+    /// Returns this problem without memory limits, with the lowest peak as the goal. Ranges without
+    /// an entry in the costs still cannot be stages.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: &[u64::MAX],
@@ -120,9 +120,9 @@ impl<'a> Problem<'a> {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the possible stages that start at position `start` and end at one of `ends`
-    /// (exclusive). If a range of positions is within the limits in at least one profile, yields it
-    /// as one stage for each profile, even for profiles in which it is over the limits.
+    /// Iterates over the possible stages that start at position `start` and end (exclusive) at one
+    /// of `ends`. Each range of positions that is within the limits in at least one profile occurs
+    /// once for each profile, even for profiles in which it is over the limits.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -139,16 +139,16 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// Returns the lower bound on the bytes of `range` in the profile where this bound is lowest;
-    /// `None` if the range exceeds the limit in all profiles.
+    /// Returns a lower bound on the bytes of `range` as a stage, whatever its profile; `None` if
+    /// the range exceeds the limit in all profiles.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
         self.all_ranges()
             .filter_map(|ranges| ranges.least(range.clone()))
             .min()
     }
 
-    /// Returns the bytes on the fullest tile of `stage` if it is followed by `after` stages, as
-    /// [`RangeCosts::peak`] returns them in the profile of the stage.
+    /// Returns the bytes on the fullest tile of `stage` if `after` stages follow it; `None` if the
+    /// profile of the stage has no costs for it.
     pub fn peak(&self, stage: &CompiledStage, after: usize) -> Option<u64> {
         self.by_profile[stage.profile]
             .ranges
@@ -205,9 +205,13 @@ impl<'a> Problem<'a> {
             .filter(move |own| !own.is_obeyed(&stage_of))
     }
 
-    /// Checks what the solvers rely on: lists of equal length, cycle counts if the goal needs them,
-    /// peaks whose squares do not overflow in sum, ranges that never cost less than a range inside
-    /// them, and constraints on positions that exist.
+    /// Checks what the solvers rely on:
+    ///
+    /// - lists have equal lengths
+    /// - there are cycle counts if the goal needs them
+    /// - the sum of squared peaks does not overflow
+    /// - no range costs less than a range inside it
+    /// - the positions in constraints exist
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -242,7 +246,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Returns [`SolveError::TooLarge`] unless four times the largest possible sum of squared peaks
-    /// fits in 128 bits: the solvers add up several such sums.
+    /// fits in 128 bits. The factor is for the solvers, which add several such sums.
     fn check_size(&self) -> Result<(), SolveError> {
         let sum = |peak: u64| {
             u128::from(peak)
@@ -256,9 +260,9 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that no range of positions takes fewer bytes (by its lower bound) than the same range
-    /// without its first or last position, which would be impossible (docs/model.md, "The memory of
-    /// a stage").
+    /// Checks that no range of positions takes fewer bytes than the same range without its first or
+    /// last position, by the lower bounds on their bytes. A longer range never takes fewer
+    /// (docs/model.md, "The memory of a stage").
     fn check_monotone(&self) -> Result<(), SolveError> {
         for costs in self.all_ranges() {
             for (range, peak) in costs.iter().filter(|(range, _)| range.len() > 1) {
@@ -279,7 +283,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The reason why [`solve`](super::solve) neither finds a split nor proves that there is no split.
+/// The reason why [`solve`](super::solve) could neither find a split nor prove that there is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// The goal compares cycles, but the profile has no cycle counts of layers.
@@ -296,8 +300,8 @@ pub enum SolveError {
     /// The field is the contradiction that was found first.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
-    /// Peaks are so high that the sum of their squares could overflow 128 bits. Fields: the range
-    /// of positions with the highest peak, and this peak in bytes.
+    /// Peaks (bytes on the fullest tile of a stage) are so high that the sum of their squares could
+    /// overflow 128 bits. Fields: the range of positions with the highest peak, and this peak.
     #[error(
         "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
          {OVER_BOUND}"

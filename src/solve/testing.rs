@@ -1,4 +1,4 @@
-//! Random problems of splitting a model, and their best splits by trying all splits.
+//! Makes random problems of splitting a model, and finds their best splits by trying all splits.
 
 use clap::ValueEnum;
 use proptest::collection::vec;
@@ -8,14 +8,14 @@ use std::ops::Range;
 use super::{Constraint, Goal, Origin, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
-/// Makes a table of the bytes of ranges of positions, which are the sums of the bytes of their
-/// positions (In, layers, Out).
+/// Makes a table of the bytes of ranges of positions. A range takes the sum of the bytes of its
+/// positions (In, layers, Out), which are `weights`.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
 
-/// Makes a table of the bytes of ranges by the function `cost`: from each start, all ranges up to
-/// the first range over `limit`.
+/// Makes a table of the bytes of ranges of positions, which `cost` returns. It has the ranges of at
+/// most `limit` bytes: from each start, all ranges that end before the first one over the limit.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));
@@ -89,7 +89,6 @@ impl Case {
         &self.profile.ranges
     }
 
-    /// Returns this problem with the bytes of ranges replaced by `costs`.
     pub fn with_costs(self, costs: RangeCosts) -> Self {
         let profile = ProfileCosts {
             ranges: costs.into(),
@@ -121,8 +120,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
 }
 
 /// Returns whether the split with `cuts` has at most as many stages as IPUs and obeys all
-/// constraints. Computes this in another way than [`Constraint`] does, so that a test finds faults
-/// in the latter.
+/// constraints. Does not use the code of [`Constraint`], so that tests can compare with it.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
@@ -136,13 +134,13 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             })
 }
 
-/// Finds the best split by trying all splits, to compare the results of solvers with.
+/// Finds the best split by trying all splits, for comparison with the solvers.
 pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
 
-/// Returns the values of a split and its cuts; `None` if a stage exceeds its limit. Computes them
-/// in another way than [`Score`](super::Score), so that a test finds faults in the latter.
+/// Returns the values of a split and its cuts; `None` if a stage exceeds its limit. Does not use
+/// the code of [`Score`](super::Score), so that tests can compare with it.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
     let peaks: Vec<u64> = bounds
@@ -178,11 +176,11 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// Generates the list of numbers from which a random model takes its bytes: few values (many ties),
-/// multiples of 4, nearly equal values, sizes of tiles, and values far beyond any tile.
+/// Generates the set of numbers from which a random model draws its bytes: few values (many ties),
+/// multiples of 4, nearly equal values, sizes of tiles, or values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
-    // Each tuple stands for a list of possible byte counts: the first number, the distance between
-    // neighbouring numbers, and how many numbers there are.
+    // Each tuple stands for a set of possible byte counts: the lowest, the distance between
+    // neighbours, and how many there are.
     prop_oneof![
         Just((0, 1, 3)),
         Just((0, 4, 200)),
@@ -220,8 +218,9 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Generates the bytes of ranges of layers as in a model: each layer has bytes of its own on each
-/// tile, and several layers share variables, which a range with any of these layers has once.
+/// Generates the bytes of ranges of layers as in a model. On each tile, a layer has bytes of its
+/// own, and shares some variables with other layers. A range takes a shared variable once, if any
+/// of its layers has it.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -300,13 +299,14 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Generates random constraints, as options of a user cause them, on `layers` positions and `ipus`
-/// IPUs. Some are pins to an IPU that does not exist.
+/// Generates random constraints of the kinds that users set by options, on `layers` positions and
+/// `ipus` IPUs. Some are pins to an IPU that does not exist.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
-            // Draw mostly pins that a split can obey: position n can only be on IPU n or before.
+            // Draw mostly pins (positions fixed to IPUs) that a split can obey: position n can only
+            // be on IPU n or before.
             0 => Rule::Pin {
                 position: first,
                 ipu: if ipu < ipus { ipu.min(first) } else { ipu },
@@ -346,10 +346,10 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Makes the bytes of ranges as in a pipeline, from the lower bounds in `costs` and the random
-/// numbers `draws`. A range takes its lower bound, a random number of further bytes, and random
-/// bytes for each stage after it. With `place_matters`, it takes its lower bound, and a separate
-/// random number of further bytes for each number of stages after it.
+/// Makes the bytes of ranges as in a pipeline. A range takes its lower bound in `costs`, and more
+/// bytes by the random numbers in `draws`. With `place_matters`, the further bytes are drawn
+/// separately for each number of stages after the range. Otherwise, they rise by equal amounts with
+/// each stage after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -34,7 +34,8 @@ pub struct StepOptions {
     pub micro_batches: Option<u64>,
     /// Number of micro-batches in one step if the user gives no number.
     pub usual_micro_batches: u64,
-    /// Bytes per second that an IPU sends over its links, and at the same time receives.
+    /// Bytes per second that an IPU can send over its links; it can receive as many at the same
+    /// time.
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
     pub micro_batch: Option<u64>,
@@ -73,33 +74,37 @@ impl StepOptions {
     }
 }
 
-/// The cycles of a model in a pipeline. From them follow the cycles of any stage, that is, of any
-/// range of positions (In, layers, Out).
+/// The cycles of a model in a pipeline, from which the cycles of any stage (range of positions: In,
+/// layers, Out) follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
-    /// before position `i`, so that the sums of any stage are a difference of two entries.
+    /// before position `i`. The sums of a stage are the difference of two entries.
     before: Vec<Sums>,
-    /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU. The sums
-    /// in `before` also have these cycles, as part of position 0. `None` if Out does not run there.
+    /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU, otherwise
+    /// `None`. These cycles are also part of position 0 in `before`.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     pub clock_hertz: Option<u64>,
     /// One entry per cut (split point): the bytes that the cut sends between IPUs for one
     /// micro-batch, first in the forward pass, then in the backward pass. The first cut is before
-    /// position 1. If Out is on the first IPU, an additional last entry is for the cut between the
-    /// last layer and Out.
+    /// position 1. If Out (the operations after the last layer) is on the first IPU, an additional
+    /// last entry is for the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
 }
 
-/// Sums over consecutive positions (In, layers, Out), by index: (0) forward, (1) backward and (2)
-/// update cycles; (3) forward cycles that run again if each layer is recomputed (not those of Out
-/// and of layers without a backward pass, such as frozen layers); (4) bytes of optimizer state,
-/// which stages stream if the state is off the chip (0 if unknown); (5) forward cycles without
-/// those of Out.
+/// Sums over consecutive positions (In, layers, Out), by index:
+///
+/// - 0: forward cycles
+/// - 1: backward cycles
+/// - 2: cycles of the weight update
+/// - 3: forward cycles that run again if each layer is recomputed, without those of Out and of
+///   layers without a backward pass
+/// - 4: bytes of optimizer state, which stages stream if the state is off the chip; 0 if unknown
+/// - 5: forward cycles without those of Out
 type Sums = [u128; 6];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
@@ -225,8 +230,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns these times with the bytes of optimizer state of each position (In, layers, Out),
-    /// which are `state`. If the optimizer state is off the chip, a stage streams its bytes in the
+    /// Returns these times with the optimizer state `state`: the bytes of each position (In,
+    /// layers, Out). If the optimizer state is off the chip, a stage streams its bytes in the
     /// weight update.
     pub fn streaming(mut self, state: &[u64]) -> Self {
         let mut sum = 0;
@@ -237,8 +242,7 @@ impl StageTimes {
         self
     }
 
-    /// Returns the times of the same model in another pipeline, `pipeline`; the cycles of positions
-    /// are unchanged.
+    /// Returns the times of the same model in `pipeline`. The cycles of positions are unchanged.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -246,8 +250,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns the set of passes that every stage runs for each micro-batch, as an index into
-    /// [`Passes::by_set`].
+    /// Returns the set of all passes that a stage runs for a micro-batch (forward and, in training,
+    /// backward), as an index into [`Passes::by_set`].
     pub(crate) fn all_passes(&self) -> usize {
         if self.is_training { 3 } else { 1 }
     }
@@ -267,8 +271,8 @@ impl StageTimes {
     /// of any stage follow.
     pub fn by_position(&self) -> PositionCycles {
         // In (the operations before the first layer) is recomputed together with the first layer.
-        // So the cycles of In are the recomputed cycles of a stage of In and the first layer, minus
-        // those of a stage of only the first layer.
+        // So its cycles are those that a stage of In and the first layer recomputes, minus those
+        // that a stage of only the first layer recomputes.
         let recomputed = |is_last| {
             let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             self.of_each(|range| match range.start {
@@ -339,11 +343,11 @@ impl StageTimes {
         self.sums(range).map_or(0, |sums| sums[kind])
     }
 
-    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
-    /// and of Out (the operations after the last layer), if Out is a separate stage on the same
-    /// IPU. This is so if Out runs on the first IPU and `range` is the first of several stages:
-    /// then the first result has the cycles without Out, and the second the cycles of Out.
-    /// Otherwise the second result is `None`. Returns `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it. If
+    /// Out (the operations after the last layer) runs on the first IPU, and `range` is the first of
+    /// several stages, Out is a separate stage on the same IPU. Then the first result is without
+    /// Out, and the second has the cycles of Out. Otherwise the second result is `None`. Returns
+    /// `None` if positions do not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -359,25 +363,27 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that the positions `range` add to the recomputation of a stage that has
-    /// to recompute because of other positions. For example, a frozen layer runs again together
-    /// with other layers, but not in a stage of only frozen layers. `is_last` tells whether the
-    /// stage is the last of the pipeline.
+    /// Returns the cycles that the positions `range` add to the recomputation of a stage that
+    /// recomputes. For example, a frozen layer runs again together with other layers, but a stage
+    /// of only frozen layers does not recompute. `is_last` states whether the stage is the last of
+    /// the pipeline.
     fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.sum(range, 5),
-            // With recomputation of each layer, the last stage recomputes its layers too. It does
-            // not recompute Out, which comes after the last checkpoint (the end of the last layer).
+            // If each layer is recomputed, the last stage recomputes its layers too, but not Out
+            // (the operations after the last layer), which comes after the last checkpoint.
             _ => self.forward_again(range),
         }
     }
 
     /// Returns the forward cycles of the positions `range` (In, layers, Out) that run again if each
-    /// layer is recomputed. A position with a backward pass runs forward again, because the
-    /// backward pass needs its results. In (the operations before the first layer) also runs again
-    /// if the first layer does. Out (the operations after the last layer) never runs again.
+    /// layer is recomputed:
+    ///
+    /// - of positions with a backward pass, which needs the results
+    /// - of In (the operations before the first layer) if the first layer runs again
+    /// - never of Out (the operations after the last layer)
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
         // In (the operations before the first layer) may have no backward pass. It is then

@@ -2,8 +2,8 @@
 //! each slot of the step, and sums up the cycles of the slots.
 //!
 //! A pass is the forward or the backward work of a stage on one micro-batch. In a slot, each IPU
-//! works on its active passes; the slot ends when the last IPU is done. If a micro-batch enters the
-//! pipeline every e slots, pass k of micro-batch n runs in slot k + n * e.
+//! runs the passes that are due; the slot ends when the last IPU is done. If a micro-batch enters
+//! the pipeline every e slots, pass k of micro-batch n runs in slot k + n * e.
 
 use super::{Passes, StageTimes, narrow};
 use crate::memory::Schedule;
@@ -17,15 +17,16 @@ pub struct StepTime {
     /// Cycles of the whole step, including the copies between stages (if they are known) and the
     /// weight update.
     pub cycles: u128,
-    /// Cycles by which one more micro-batch lengthens the step while every stage has work.
+    /// Cycles that one more micro-batch adds to the step, if it is added while every stage has
+    /// work.
     pub steady: u128,
     /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
     /// step (intervals in which each IPU works on its passes), minus `steady` cycles for each
     /// micro-batch.
     pub ramps: u128,
-    /// Cycles of the copies between stages in the whole step. `None` if anything is copied but the
-    /// clock frequency is unknown, which is needed to convert the time of copies to cycles;
-    /// `cycles` then does not include the copies.
+    /// Cycles of the copies between stages in the whole step. `None` if anything is copied and the
+    /// clock frequency is unknown, without which the time of copies cannot be converted to cycles.
+    /// Then `cycles` does not include the copies.
     pub copies: Option<u128>,
     /// Cycles of the weight update at the end of the step, including the streaming of optimizer
     /// state if the bandwidth for streaming is known.
@@ -37,8 +38,8 @@ pub struct StepTime {
 }
 
 impl StepTime {
-    /// Computes the time of a step from its `slots` (in a slot, each IPU runs its active passes)
-    /// and from `period`, the slots that one more micro-batch adds to the step. `stages` has one
+    /// Computes the time of a step from its `slots` (intervals in which each IPU runs the passes
+    /// that are due) and from `period`, the slots that one more micro-batch adds. `stages` has one
     /// entry per stage: the index of its IPU, and its cycles. Returns `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
@@ -60,8 +61,8 @@ impl StepTime {
         })
     }
 
-    /// Returns the share of the cycles of the step that is not for filling, draining, copies and
-    /// update. The share is from 0 to 1, where 1 is the best.
+    /// Returns the share (from 0 to 1) of the cycles of the step in which the pipeline is full:
+    /// without filling and draining it, copies and the weight update. Higher is better.
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -70,9 +71,9 @@ impl StepTime {
         }
     }
 
-    /// Returns the cycles of the step per micro-batch, where `replicas` replicas process
-    /// micro-batches at the same time. Steps with different numbers of micro-batches can be
-    /// compared by it.
+    /// Returns the cycles of the step per micro-batch, if `replicas` replicas process micro-batches
+    /// at the same time. This rate can be compared between steps with different numbers of
+    /// micro-batches.
     pub(crate) fn rate(&self, replicas: usize) -> Rate {
         Rate {
             cycles: self.cycles,
@@ -98,10 +99,9 @@ impl Rate {
 }
 
 impl Slots {
-    /// Returns the cycles of all slots of a step, without the copies at the end of each slot;
-    /// `None` if the sum overflows. A slot is an interval of the step. Its kind states which stages
-    /// run the forward pass in it, and which the backward pass. `stages` has one entry per stage:
-    /// the index of its IPU (below the number of stages), and its cycles.
+    /// Returns the cycles of all slots (intervals) of a step, without the copies at the end of each
+    /// slot; `None` if the sum overflows. `stages` has one entry per stage: the index of its IPU
+    /// (below the number of stages), and its cycles.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -121,17 +121,17 @@ impl Slots {
 }
 
 impl Passes {
-    /// Returns the cycles that a stage takes in a slot in which it runs the forward pass (if
-    /// `forward`) and the backward pass (if `backward`), on one micro-batch each. Recomputation is
-    /// part of the backward pass.
+    /// Returns the cycles that a stage takes in a slot (an interval of the step) in which it runs
+    /// the forward pass (if `forward`) and the backward pass (if `backward`), each for one
+    /// micro-batch. Recomputation is part of the backward pass.
     pub(super) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let again = self.backward + self.recomputed;
         forward.saturating_add(if backward { again } else { 0 })
     }
 
-    /// Returns [`Passes::active`] for each set of passes that a stage may run in a slot: no pass,
-    /// the forward pass, the backward pass, and both.
+    /// Returns the cycles of a stage in a slot (an interval of the step) for each set of passes
+    /// that it may run there: none, forward, backward, both.
     pub(crate) fn by_set(self) -> [u64; 4] {
         std::array::from_fn(|set| narrow(self.active(set & 1 > 0, set & 2 > 0)))
     }
@@ -165,8 +165,8 @@ impl StageTimes {
     }
 
     /// Returns the number of micro-batches in a step for a split into `stages` stages: the number
-    /// that the user wants, or the usual number, but at least the minimum of the schedule. For
-    /// TensorFlow, it is rounded up to a multiple of this minimum.
+    /// that the user gives, or the usual number, but at least the minimum of the schedule.
+    /// TensorFlow needs a multiple of the minimum, so the number is rounded up.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -222,9 +222,9 @@ impl StageTimes {
     }
 
     /// Returns the cycles of the weight update of one step. `stages` has one entry per stage: the
-    /// index of its IPU, and its cycles. If all IPUs update at the same time (TensorFlow), the IPU
-    /// with the most cycles decides; if one IPU updates after the other (PopART), all cycles are
-    /// added up.
+    /// index of its IPU, and its cycles. In TensorFlow, all IPUs update at the same time, so the
+    /// IPU with the most cycles decides. In PopART, one IPU updates after the other, so all cycles
+    /// are added up.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
@@ -244,23 +244,23 @@ impl StageTimes {
     }
 
     /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
-    /// the forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the
-    /// end of the positions both stand for the split point between the last layer and Out.
+    /// the forward pass, then in the backward pass. If Out (the operations after the last layer) is
+    /// on the first IPU, position 0 and the end of the positions both stand for the split point
+    /// before Out.
     pub(crate) fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Computes the most bytes that any IPU sends or receives in the copies at the end of a slot
-    /// (an interval of the step): first for slots with an even index, then for slots with an odd
-    /// index. Adds the copies of `stage`, the stage with the index `number`, to `bytes`, these two
-    /// numbers for the stages considered so far. They differ only if a micro-batch enters every
-    /// second slot. If only one stage works at a time, the first number is the sum over all stages
-    /// instead.
+    /// Adds the copies of `stage`, which has the index `number`, to `bytes`: the most bytes that
+    /// any IPU sends or receives at the end of a slot (an interval of the step), for the stages
+    /// added so far. The first number is for slots with an even index, the second for slots with an
+    /// odd index; they differ only if a micro-batch enters every second slot. If only one stage
+    /// works at a time, the first number is the sum over all stages instead.
     ///
     /// The stage before may have any of the times `previous` (one per profile), and the stage after
-    /// any of `next`. Of these, the fewest bytes that the neighbour may send to `stage` are used.
+    /// any of `next`. Of these, the times with which the neighbour sends the fewest bytes count.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -295,8 +295,8 @@ impl StageTimes {
 
     /// Returns the cycles of all copies between IPUs in a step of `slots` slots (intervals that end
     /// with copies). `even` and `odd` are the most bytes that any IPU sends or receives in a slot
-    /// with an even and an odd index, as [`with_copies`](Self::with_copies) computes them. Returns
-    /// `None` if bytes are copied but the clock frequency is unknown.
+    /// with an even or an odd index ([`with_copies`](Self::with_copies)). Returns `None` if bytes
+    /// are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -333,9 +333,9 @@ pub struct Order {
     /// pass there: 0 if the last stage runs both passes in one slot, otherwise 1. `None` in
     /// inference, which has no backward pass.
     pub turn: Option<u64>,
-    /// The number of slots from the entry of one micro-batch into the pipeline to the entry of the
-    /// next; `None` if only one stage works at a time. In a slot, each stage runs at most one
-    /// forward and one backward pass.
+    /// Number of slots from the entry of one micro-batch into the pipeline to the entry of the
+    /// next; `None` if only one stage works at a time. A slot is an interval in which each stage
+    /// runs at most one forward and one backward pass.
     pub every: Option<u64>,
 }
 
@@ -353,12 +353,11 @@ impl StageTimes {
     }
 }
 
-/// A kind of slot: all slots of a step in which the same stages run the same passes, so that they
-/// take the same time. A slot is an interval in which each stage runs at most one forward and one
-/// backward pass. Slots of one kind need not be consecutive.
+/// A kind of slot: all slots of a step in which the same stages run the same passes, and which
+/// therefore take the same time. A slot is an interval in which each stage runs at most one forward
+/// and one backward pass. Slots of one kind need not be consecutive.
 pub struct SlotKind {
-    /// The number of slots (intervals of the step) of this kind: in them, each stage runs exactly
-    /// the passes that `forward` and `backward` state.
+    /// The number of slots (intervals of the step) of this kind.
     pub count: u64,
     /// One entry per stage: whether the stage runs a forward pass in each slot (an interval of the
     /// step) of this kind.
@@ -374,7 +373,7 @@ pub struct Slots {
 
 impl Slots {
     /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages. In a
-    /// slot, each stage runs at most one forward and one backward pass; slots in which the same
+    /// slot, each stage runs at most one forward and one backward pass. Slots in which the same
     /// stages run the same passes are counted as one kind ([`SlotKind`]). If `micro_batches` is
     /// `None`, returns the slots that one more micro-batch adds to a step while all stages have
     /// work.
@@ -427,18 +426,19 @@ impl Slots {
     }
 }
 
-/// Returns the slots of a step (intervals in which every stage runs at most one forward and one
-/// backward pass) as pairs: the index of a slot, and the number of slots for which it stands. While
-/// the pipeline is full, the slots repeat, so one slot stands for all that have the same passes.
-/// Every other slot stands only for itself. `passes` is the number of passes of a micro-batch, and
-/// one micro-batch enters every `every` slots.
+/// Returns pairs of the index of a slot and the number of slots that have the same passes as this
+/// one. A slot is an interval of a step in which every stage runs at most one forward and one
+/// backward pass. While the pipeline is full, the slots repeat; every other slot stands only for
+/// itself. `passes` is the number of passes of a micro-batch, and one micro-batch enters every
+/// `every` slots.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // The first micro-batch runs its last pass in slot `from`: from there on, the pipeline is full.
-    // The last micro-batch enters in the slot before `to`: from `to` on, the pipeline drains.
+    // The first micro-batch runs its last pass in slot `from` (an interval of the step), so the
+    // pipeline is full from this slot on. The last micro-batch enters in the slot before `to`, so
+    // the pipeline drains from slot `to` on.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

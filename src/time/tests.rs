@@ -44,8 +44,8 @@ const ALL: [Order; 6] = [
     order(None, None),
 ];
 
-/// Returns the times of a PopART pipeline of equal stages. A stage takes `part` cycles forward,
-/// twice as many backward and, if stages are recomputed, `part` cycles again.
+/// Returns the times of a PopART pipeline of equal stages. A stage takes `part` cycles forward and
+/// twice as many backward. If it is recomputed, it takes `part` more cycles.
 fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
     stages_of(&vec![[part, 2 * part]; stages], recompute)
 }
@@ -109,8 +109,8 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step_alone(&stages).unwrap()
 }
 
-/// The expected efficiencies of pipelines are computed by hand. The last stage recomputes either
-/// nothing or all of its layers.
+/// The expected efficiencies of pipelines are computed by hand. The last stage recomputes nothing
+/// if stages are recomputed, and all of its layers if each layer is.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -125,7 +125,8 @@ fn efficiencies_of_even_stages() {
 
 /// A published run of SQuAD-Large on 8 IPUs processes 1,009 samples per second with two replicas
 /// and 32 micro-batches of 4 samples: 7.9 ms per micro-batch. The test computes this time from
-/// stages that take 6.6 ms per micro-batch; the rest is for filling and draining the pipeline.
+/// stages that take 6.6 ms per micro-batch. The difference is for filling and draining the
+/// pipeline.
 #[test]
 fn a_published_throughput_is_what_its_cycle_gives() {
     let (micro_batches, micro_batch, replicas) = (32, 4.0, 2.0);
@@ -142,9 +143,9 @@ fn a_published_throughput_is_what_its_cycle_gives() {
         "{samples} a second"
     );
     // Seven layers of BERT-Large take 7.1 ms for 8 samples of 128 tokens. A stage of the published
-    // run has four layers, and processes 4 samples of 384 tokens, so it takes 6.1 ms by scaling.
-    // The published 7.9 ms per micro-batch are 8 % more than the time that this test computes from
-    // 6.1 ms, including filling and draining the pipeline. They are 30 % more than 6.1 ms.
+    // run has four layers, and processes 4 samples of 384 tokens, so by scaling it takes 6.1 ms.
+    // The published 7.9 ms per micro-batch are 30 % more than that, but only 8 % more than the time
+    // that follows from 6.1 ms with filling and draining the pipeline.
     let scaled = 7.1 * (4.0 * 4.0 * 384.0) / (7.0 * 8.0 * 128.0);
     let published = micro_batch * replicas / 1_009.0 * 1e3;
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);
@@ -153,9 +154,9 @@ fn a_published_throughput_is_what_its_cycle_gives() {
 }
 
 /// The expected cycles of the copies between IPUs are computed by hand; a byte takes a cycle. The
-/// third IPU receives 20 bytes from the second and 30 bytes from the fourth IPU. It receives them
-/// at the same time, except in the interleaved schedule (in alternate slots of the step) and in the
-/// sequential schedule (where all copies of a micro-batch are made one after the other).
+/// third IPU receives 20 bytes from the second and 30 bytes from the fourth IPU at the same time.
+/// In the interleaved schedule, it receives them in alternate slots (intervals of the step). In the
+/// sequential schedule, all copies of a micro-batch are made one after the other.
 #[test]
 fn copies_are_made_in_every_slot() {
     let copies = |schedule| {

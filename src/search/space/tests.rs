@@ -14,7 +14,7 @@ use crate::{
 use clap::ValueEnum;
 use std::ops::Range;
 
-/// The number of IPUs of a random request is the number of replicas, plus 0 to `IPUS - 1`.
+/// A random request is for one IPU per replica, plus 0 to `IPUS - 1` more.
 const IPUS: u64 = 6;
 
 /// All splits of a random model in one pipeline, evaluated to compare the best of them with the
@@ -111,8 +111,8 @@ impl<'a> Tried<'a> {
             .collect()
     }
 
-    /// Returns all splits that fit. If `question` leaves the number of IPUs open, returns only
-    /// splits on the fewest IPUs that the framework supports.
+    /// Returns the splits that fit. If `question` leaves the number of IPUs open, returns only
+    /// splits on the smallest number of IPUs on which any split fits (with PopTorch, a power of 2).
     fn fitting(&self, question: &Question) -> Vec<Candidate> {
         let stages = |found: &Candidate| found.solution.score.stages;
         let mut all = self.candidates(question);
@@ -155,8 +155,8 @@ fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     plans.collect()
 }
 
-/// Returns whether `split` obeys the constraint `rule`. Computes this in another way than
-/// [`Constraint`] does, so that a test finds faults in the latter.
+/// Returns whether `split` obeys the constraint `rule`. Does not use the code of [`Constraint`], so
+/// that tests can compare with it.
 fn is_obeyed(rule: Rule, split: &[Range<usize>]) -> bool {
     let stage = |position| split.iter().position(|stage| stage.contains(&position));
     match rule {
@@ -236,7 +236,7 @@ impl<'a> Model<'a> {
     }
 
     /// Draws a random request. Its memory limits are the bytes of the stages of a random split, so
-    /// that this split just fits, or one byte less.
+    /// that this split just fits, or one byte less, so that it just does not fit.
     fn request(&mut self) -> SearchRequest {
         let Self { tried, random, .. } = self;
         let positions = tried[0].memory.layers();
@@ -296,8 +296,8 @@ fn constraint(random: &mut Random, positions: usize) -> Constraint {
     Constraint::option(rule, "")
 }
 
-/// Checks that `own`, a split that the search found, has the bytes and times that the test computed
-/// for the same split.
+/// Checks the bytes and times of `own`, a split that the search found, by those that the test
+/// computed for the same split.
 fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &str) {
     let is_own = |tried: &&Tried<'_>| tried.memory.pipeline() == own.pipeline;
     let tried = model.tried.iter().find(is_own).expect(at);
@@ -309,9 +309,9 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
     assert_eq!(own.replicas, expected.replicas, "{at}");
 }
 
-/// Checks that the best split that the search finds, and its split with the lowest peak, are as
-/// good as those found by trying all splits. Returns whether any split fits, and whether the stages
-/// of the best split come from several compilations; the test counts how often each is true.
+/// Checks the best split and the split with the lowest peak that the search finds, by trying all
+/// splits. Returns whether any split fits, and whether the stages of the best split come from
+/// several compilations; the test counts how often each is true.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let pipelines = model.pipelines();
     let best = model.space.best(question, &pipelines).expect(at);
@@ -359,8 +359,8 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     [best.is_some(), best.as_ref().is_some_and(is_mixed)]
 }
 
-/// Compares the smallest number of stages with which the search finds a split that fits with the
-/// number found by trying all splits.
+/// Checks that the search and trying all splits find the same smallest number of stages with which
+/// a split fits.
 fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     let limits = question.request.limits.len();
     for stages in [1, 2, if limits > 1 { limits } else { 9 }] {
@@ -382,8 +382,8 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     }
 }
 
-/// Checks that the search evaluates a split that the user gives in the pipeline that is best for
-/// it: the fastest in which it fits or, if it fits in none, the one with the lowest peak.
+/// Checks in which pipeline the search evaluates a split that the user gives: in the fastest
+/// pipeline in which the split fits or, if it fits in none, in the one with the lowest peak.
 fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
     let plan = Plan::new(split, model.tried[0].memory.layers()).expect("a split");
@@ -402,8 +402,8 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
     assert_eq!(given.fits, !fitting.is_empty(), "{at}");
-    // If the model has several compilations, each stage takes its costs from the one that is best
-    // by the goal. Unless the goal is the time, the split need not have the shortest step.
+    // If the model has several compilations, each stage takes its costs from the compilation that
+    // is best by the goal. So unless the goal is the time, another choice may have a shorter step.
     let is_fastest = question.request.goal == Goal::Time || model.tried[0].peaks.len() == 1;
     match given.fits {
         true => assert!(

@@ -9,16 +9,16 @@ use crate::{
 use std::collections::BTreeMap;
 
 /// Maximum number of other beginnings of splits with which a beginning is compared, to bound the
-/// time. If none of these is at least as good, the beginning is kept.
+/// time. If none of them is at least as good, the beginning is kept.
 const MAX_COMPARED: usize = 64;
 
 /// A beginning of a split: its first stages (none by default), and what they cost.
 #[derive(Default)]
 pub struct Beginning {
     /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. The
-    /// search only compares beginnings of splits with equal first stages, because Out (the
-    /// operations after the last layer) may run on the first IPU. The copies between Out and the
-    /// first stage then depend on the profiles of both.
+    /// search only compares beginnings of splits with equal first stages, since Out (the operations
+    /// after the last layer) may run on the first IPU. The copies between Out and the IPU of the
+    /// last layer then depend on the profile of the first stage.
     pub first: (usize, usize),
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
@@ -26,15 +26,15 @@ pub struct Beginning {
     /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
     /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
     pub rank: usize,
-    /// Lower bound on the cycles of the step of every split that begins with these stages.
+    /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
     /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
     /// split has work.
     pub closed: u128,
     /// One entry per group of slots (intervals of the step) in which stages after this beginning of
     /// a split have work (the open terms of [`Level`]): a lower bound on the cycles of each slot of
-    /// the group. A slot takes as long as its busiest IPU, so the bound is the larger of two: the
-    /// most cycles of an IPU with stages of this beginning, and the bound for later stages.
+    /// the group. A slot takes as long as its busiest IPU. So the bound is the larger of the most
+    /// cycles of an IPU with stages of this beginning, and the bound for later stages.
     pub busiest: Vec<u64>,
     /// One entry per profile that the stage after this beginning of a split may have: the most
     /// bytes that any IPU sends or receives for the stages of the beginning in a slot (an interval
@@ -44,8 +44,8 @@ pub struct Beginning {
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
     /// micro-batch.
     pub sends: u128,
-    /// Cycles of the weight updates of the stages of this beginning of a split: of the longest
-    /// update if all IPUs update at the same time, otherwise of all together.
+    /// Cycles of the weight updates of the stages of this beginning of a split. If all IPUs update
+    /// at the same time, the cycles of the longest update, otherwise the sum.
     pub update: u128,
     /// Bytes on the fullest tile of any stage of this beginning of a split.
     pub peak: u64,
@@ -57,12 +57,11 @@ impl Beginning {
         self.stages.last().map_or(0, |last| last.positions.end)
     }
 
-    /// Returns whether this beginning is at least as good as `other`: whichever stages follow, a
-    /// split with this beginning is no worse than one with `other`. Both beginnings must end at the
-    /// same position.
+    /// Returns whether this beginning of a split is at least as good as `other`, whichever stages
+    /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // Closed slots are those in which no stage after the beginning has work. If `self` takes
-        // fewer cycles in closed slots than `other`, the whole step is shorter with `self`. If both
+        // In closed slots (intervals of a step), no stage after the beginning has work. If `self`
+        // takes fewer cycles in them than `other`, the whole step is shorter with `self`. If both
         // take the same number, the two steps may be equally long: then the lower peak decides, and
         // with equal peaks the earlier cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
@@ -105,14 +104,13 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
     kept
 }
 
-/// One level of the search: the addition of one stage to all beginnings (first stages) of splits
-/// into a fixed number of stages. The slots of a step (intervals in which each IPU works on the
-/// passes of its stage) are grouped into *terms*. In all slots of a term, each stage up to the
-/// added one runs the same passes, and the lower bound on the cycles of later stages is the same. A
-/// term is open if later stages have work in its slots, otherwise it is closed.
+/// One level of the search, which adds one stage to all beginnings (first stages) of splits into a
+/// fixed number of stages. It groups the slots of a step (intervals in which each IPU works on the
+/// passes of its stage) into *terms*. In all slots of a term, each stage up to the added one runs
+/// the same passes, and the lower bound on the cycles of later stages is the same. A term is open
+/// if later stages have work in its slots, otherwise it is closed.
 pub struct Level {
-    /// Index of the stage that is added to all beginnings of splits (their first stages) at this
-    /// level.
+    /// Index of the stage that this level adds to beginnings of splits (their first stages).
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
@@ -128,25 +126,25 @@ pub struct Level {
 /// cycles of a slot ([`Level`]). The fields state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
-    /// Whether no stage after the added one has work in these slots. Otherwise, the term is open.
     is_closed: bool,
     /// The open term to which the slots of this term belonged when the stage before was added, as
     /// an index into [`Level::open`]; 0 if the first stage is added.
     from: usize,
-    /// The passes (forward, backward) that the added stage, and Out on the same IPU, run in each of
-    /// these slots, as an index into [`NextStage::active`].
+    /// The passes (forward, backward) that run in each of these slots (intervals of a step), as an
+    /// index into [`NextStage::active`]: those of the added stage and, if Out (the operations after
+    /// the last layer) is on the same IPU, of Out.
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the term (a group of slots) to which the slots of the kind `kind` belong when the
-    /// stage with index `stage` is added to a split into `stages` stages. `from` is the index of
-    /// the term to which they belonged when the stage before was added.
+    /// Returns the term (a group of slots, which are intervals of the step) of the slots of the
+    /// kind `kind` when the stage with index `stage` is added to a split into `stages` stages.
+    /// `from` is the index of their term when the stage before was added.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // `active` states for each stage whether it runs a pass in these slots. If Out runs on
-            // the first IPU, a last entry states this for Out.
+            // `active` states for each stage whether it runs a pass. If Out (the operations after
+            // the last layer) runs on the first IPU, a last entry states this for Out.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -162,8 +160,8 @@ impl Term {
 }
 
 impl Level {
-    /// Returns one level (the addition of one stage to beginnings of splits) for each stage of
-    /// splits into `stages` stages, in the order of the stages.
+    /// Returns the levels of the search for splits into `stages` stages: one per stage, in order. A
+    /// level adds this stage to beginnings of splits.
     pub fn of_all(times: &StageTimes, stages: usize) -> Vec<Self> {
         let (depth, micro_batches) = (times.pipeline_depth(stages), times.micro_batches(stages));
         let slots = Slots::new(times.order(), depth, Some(micro_batches));
@@ -197,16 +195,16 @@ impl Level {
     }
 
     /// Computes [`Beginning::busiest`] after the stage `next` was added to a beginning of a split:
-    /// for each open term (a group of slots in which later stages have work), a lower bound on the
-    /// cycles of a slot. `before` has these bounds before the addition.
+    /// lower bounds on the cycles of a slot (an interval of the step), for each open term (a group
+    /// of slots in which later stages have work). `before` has these bounds before the addition.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
         let open = self.open.iter();
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
-    /// Returns two sums of cycles over slots of the step, after the stage `next` was added to a
-    /// beginning of a split. The first sum is over the slots in which later stages have work (open
-    /// terms), and is a lower bound. The second sum is over all other slots (closed terms).
+    /// Returns two sums of cycles over slots (intervals) of the step, after the stage `next` was
+    /// added to a beginning of a split. The first sum is a lower bound for the slots in which later
+    /// stages have work (open terms). The second sum is for all other slots (closed terms).
     /// `before` is [`Beginning::busiest`] before the addition.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
         [&self.open, &self.closed].map(|terms| {
@@ -223,29 +221,32 @@ pub struct NextStage {
     pub stage: CompiledStage,
     /// Bytes on the fullest tile of this stage.
     pub peak: u64,
-    /// Lower bounds on the cycles of the stages after `stage`, for each set of passes that they
-    /// run.
+    /// Lower bounds on the cycles of the stages after `stage` in one slot (an interval of the
+    /// step), for each set of passes that they run.
     pub rest: RestBounds,
     /// Cycles that the IPU of this stage takes in a slot (an interval of the step), for each set of
     /// passes in that slot. The index is a sum of bits: 1 for the forward and 2 for the backward
-    /// pass of the stage; 4 and 8 for those of Out, if Out runs on the same IPU.
+    /// pass of the stage; 4 and 8 for the passes of Out (the operations after the last layer), if
+    /// Out runs on the same IPU.
     pub active: [u64; 16],
-    /// Cycles of the weight update of this stage and, if it runs on the same IPU, of Out.
+    /// Cycles of the weight update of this stage and, if Out (the operations after the last layer)
+    /// runs on the same IPU, of Out.
     pub update: u128,
 }
 
 impl NextStage {
-    /// Returns [`NextStage::active`] (cycles in a slot, by set of passes) of a stage with the
-    /// cycles `own`. `out` has the cycles of Out on the same IPU (0 if it runs on another one).
+    /// Returns the cycles of a stage in a slot (an interval of the step) by set of passes
+    /// ([`NextStage::active`]). `own` has the cycles of the stage, and `out` those of Out (the
+    /// operations after the last layer) on the same IPU, or 0 if Out runs on another one.
     pub fn active(own: Passes, out: Passes) -> [u64; 16] {
         let (own, out) = (own.by_set(), out.by_set());
         std::array::from_fn(|set| own[set % 4].saturating_add(out[set / 4]))
     }
 
-    /// Returns a lower bound on the cycles of a slot of `term` (a group of slots of the step) after
-    /// this stage was added to a beginning of a split. It is the maximum of the cycles of this
-    /// stage, of the lower bound for later stages, and of the bound before the addition, which
-    /// `before` has ([`Beginning::busiest`]).
+    /// Returns a lower bound on the cycles of a slot (an interval of the step) of the group `term`
+    /// after this stage was added to a beginning of a split. It is the maximum of the cycles of
+    /// this stage, the lower bound for later stages, and the bound before the addition (in
+    /// `before`, see [`Beginning::busiest`]).
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         before

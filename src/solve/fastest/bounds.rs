@@ -1,5 +1,5 @@
 //! Lower bounds on the cycles of the last stages of a split. With them, the search for the fastest
-//! split can give up a beginning (the first stages) of a split before the last stages are placed.
+//! split can give up a beginning (the first stages) of a split before it places the last stages.
 
 use crate::{solve::checked_problem::CheckedProblem, time::SlotKind};
 use std::ops::Range;
@@ -9,9 +9,9 @@ use std::ops::Range;
 /// recomputation), or both.
 type CyclesByPasses = [u64; 4];
 
-/// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
-/// (from 0) and the position where the first of them starts; `None` if this number of stages cannot
-/// cover all positions from there on.
+/// Table of lower bounds on the cycles of the last stages of a split. Entry `[n][p]` is for n
+/// stages, of which the first starts at position `p`; `None` if n stages cannot cover all positions
+/// from there to the end.
 pub type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
@@ -20,14 +20,14 @@ pub struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
     pub busiest: CyclesByPasses,
-    /// For each set of passes (forward, backward): a lower bound on the cycles that the stage
-    /// placed next takes in a slot (an interval of the step) in which it runs these passes. This
-    /// stage is the first of the last stages of a split.
+    /// For each set of passes (forward, backward): a lower bound on the cycles that the first of
+    /// the last stages of a split takes in a slot (an interval of the step) in which it runs these
+    /// passes.
     first: CyclesByPasses,
 }
 
 /// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
-/// If it matters which IPU runs a stage, the bounds only hold for splits into exactly `stages`
+/// If it matters which IPU runs a stage, the bounds are only for splits into exactly `stages`
 /// stages.
 pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
@@ -42,24 +42,22 @@ pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 }
 
 /// The passes (forward, backward) that the last stages of a split run in slots of one kind. A slot
-/// is an interval of a step in which each IPU works on the passes of its stage; slots in which the
-/// same stages run the same passes are of one kind.
+/// is an interval of a step. In all slots of one kind, the same stages run the same passes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestActivity {
     /// The passes that all of the last stages of a split run in slots (intervals of the step) of
     /// this kind, as an index into [`CyclesByPasses`]. A pass that only some of them run is left
     /// out.
     busiest: usize,
-    /// The passes that the next stage runs in slots (intervals of the step) of this kind, as an
-    /// index into [`CyclesByPasses`]. The next stage is the one that the search places next, the
-    /// first of the last stages of a split.
+    /// The passes that the first of the last stages of a split runs in slots (intervals of the
+    /// step) of this kind, as an index into [`CyclesByPasses`]. The search places this stage next.
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines in which passes (forward, backward) the stages `last`, the last ones of a split,
-    /// are all busy, and in which the first of them is, in slots of one `kind`. A slot is an interval
-    /// of the step in which the same stages run the same passes.
+    /// Determines which passes (forward, backward) run in slots (intervals of a step) of the kind
+    /// `kind`: the passes that all of the stages `last`, the last ones of a split, run, and those
+    /// that the first of them runs.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =
@@ -74,8 +72,8 @@ impl RestActivity {
 impl RestBounds {
     /// Computes lower bounds on the cycles of the last stages of a split into `stages` stages: of
     /// the stage with the index `number`, which starts at position `start`, and of all later
-    /// stages. `later` has the bounds of only the later stages, by the position where the first of
-    /// these starts. Returns `None` if the stages cannot cover all positions from `start` on.
+    /// stages. `later` has the bounds of the later stages alone, by the position where they start.
+    /// Returns `None` if the stages cannot cover all positions from `start` on.
     fn new(
         checked: &CheckedProblem<'_>,
         number: usize,
@@ -98,8 +96,8 @@ impl RestBounds {
             .reduce(Self::min)
     }
 
-    /// Returns a lower bound on the cycles of a slot (an interval in which each IPU works on the
-    /// passes of its stage). `work` has the passes that the last stages of a split run in the slot.
+    /// Returns a lower bound on the cycles of a slot, an interval in which each IPU works on the
+    /// passes of its stage. `work` states which passes the last stages of a split run in it.
     pub fn of(&self, work: RestActivity) -> u64 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

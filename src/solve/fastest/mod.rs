@@ -31,14 +31,15 @@ use bounds::{RestsByStages, rests};
 use std::{collections::BTreeMap, slice, sync::Arc};
 
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
-/// stages), over all numbers of stages. So many additions take some tenths of a second.
+/// stages), over all numbers of stages. This number of additions takes some tenths of a second.
 pub const MAX_TRIES: u64 = 50_000;
-/// A first search for each number of stages finds a fast split soon. It adds a stage at most
-/// [`MAX_TRIES`] / [`FIRST_SEARCH`] times. Compared with that split, the second search can prove
-/// that more beginnings of splits (their first stages) are too slow.
+/// A first search, with at most [`MAX_TRIES`] / [`FIRST_SEARCH`] additions of a stage, finds a fast
+/// split soon for each number of stages. Compared with this split, the second search can prove of
+/// more beginnings of splits (their first stages) that they are too slow.
 const FIRST_SEARCH: u64 = 25;
-/// Maximum number of stages of the splits that the search tries, since there are too many splits
-/// into more stages. If more stages are allowed, the search calls no split the fastest.
+/// Maximum number of stages of the splits that the search tries; there are too many splits into
+/// more stages. If more stages are allowed, the search does not claim that its split is the
+/// fastest.
 const MAX_STAGES: usize = 64;
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
@@ -64,9 +65,9 @@ impl TimedSplit {
         })
     }
 
-    /// Returns whether a split may be better than this one if it has `stages` stages, takes at
-    /// least `peak` bytes on its fullest tile, and takes at least the time `rate` (the cycles of a
-    /// step per micro-batch).
+    /// Returns whether this split may be worse than a split into `stages` stages that takes at
+    /// least `peak` bytes on its fullest tile, and at least the time `rate` (the cycles of a step
+    /// per micro-batch).
     fn may_lose_to(&self, rate: Rate, stages: usize, peak: u64) -> bool {
         let by_size = (stages, peak).cmp(&(self.score.stages, self.score.peak));
         rate.compare(self.rate).then(by_size).is_lt()
@@ -75,7 +76,7 @@ impl TimedSplit {
 
 /// Finds the split, into any number of stages, with the shortest step per micro-batch. `start` is a
 /// first split to compare others with. The search adds a stage to a beginning of a split (its first
-/// stages) at most `max_tries` times, after a shorter search for each number of stages
+/// stages) at most `max_tries` times; a shorter search for each number of stages goes before
 /// ([`FIRST_SEARCH`]). [`Solution::is_shortest`] is false if the search cannot rule out a faster
 /// split. Returns `None` without cycle counts.
 pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Option<Solution> {
@@ -87,8 +88,8 @@ pub fn fastest(checked: &CheckedProblem<'_>, start: &Plan, max_tries: u64) -> Op
         .collect();
     let mut best = TimedSplit::new(checked, start.compiled())?;
     let most = checked.stages.min(MAX_STAGES);
-    // If it does not matter which IPU runs a stage, the lower bounds on cycles only depend on the
-    // number of last stages that they are for, so all searches share one table.
+    // If it does not matter which IPU runs a stage, lower bounds on the cycles of the last stages
+    // of a split do not depend on the number of all stages. So all searches share one table.
     let shared = (!checked.is_numbered()).then(|| Arc::new(rests(checked, most)));
     let mut searches: Vec<StageSearch<'_>> = (1..=most)
         .filter_map(|stages| {
@@ -125,8 +126,8 @@ struct StageSearch<'a> {
     update: u128,
     /// Lower bounds on the cycles of the last stages of a split, by the number of these stages.
     rests: Arc<RestsByStages>,
-    /// Lower bound on the step time, per micro-batch, of every split into `stages` stages: the
-    /// cycles that its slowest stage takes for all micro-batches.
+    /// Lower bound on the time of a step, per micro-batch, of every split into `stages` stages: the
+    /// cycles that the slowest stage takes for all micro-batches.
     at_least: Rate,
 }
 
@@ -161,9 +162,9 @@ impl<'a> StageSearch<'a> {
 
     /// Tries all splits into `self.stages` stages that may be better than `best`, and replaces
     /// `best` by each better split. Adds a stage to a beginning of a split (its first stages) at
-    /// most `left` times, and subtracts the additions from `left`. If more would be needed, the
-    /// search leaves out the beginnings with the highest lower bounds, and returns a lower bound on
-    /// the step time, per micro-batch, of the splits that it did not try.
+    /// most `left` times, and subtracts the number of additions from `left`. If that is not enough,
+    /// the search leaves out the beginnings with the highest lower bounds. Then it returns a lower
+    /// bound on the step time, per micro-batch, of the splits that it did not try.
     fn run(&self, best: &mut TimedSplit, left: &mut u64) -> Option<Rate> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
@@ -196,8 +197,8 @@ impl<'a> StageSearch<'a> {
         best.may_lose_to(self.rate(beginning), self.stages, beginning.peak)
     }
 
-    /// Returns the lower bound on the step time, per micro-batch, of any split that begins with
-    /// `beginning`.
+    /// Returns the lower bound on the step time, per micro-batch, of any split whose first stages
+    /// are those of `beginning`.
     fn rate(&self, beginning: &Beginning) -> Rate {
         Rate {
             cycles: beginning.at_least.max(self.at_least.cycles),
@@ -205,11 +206,11 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Adds to each of `beginnings` (the first stages of splits), in the order of their lower
-    /// bounds, each next stage that may lead to a better split than `best`. Adds a stage at most
-    /// `left` times, and subtracts the additions from `left`. If some beginnings are left out
-    /// because of that, also returns a lower bound on the step time, per micro-batch, of all splits
-    /// with these beginnings.
+    /// Adds to each of `beginnings` (the first stages of splits) each next stage that may lead to a
+    /// better split than `best`, beginning with the lowest lower bounds. Adds a stage at most
+    /// `left` times, and subtracts the number of additions from `left`. If some beginnings are left
+    /// out for this reason, also returns a lower bound on the step time, per micro-batch, of all
+    /// splits with these beginnings.
     fn extended(
         &self,
         beginnings: &[Beginning],
@@ -316,9 +317,9 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Returns [`Beginning::sent`] if the stage `next` follows `beginning`. There is one entry for
-    /// each profile that the stage after `next` may have: the most bytes that an IPU sends or
-    /// receives in slots (intervals of the step) with an even and with an odd index.
+    /// Returns the copies ([`Beginning::sent`]) of `beginning` extended by the stage `next`. There
+    /// is one entry for each profile that the stage after `next` may have: the most bytes that an
+    /// IPU sends or receives in slots (intervals of the step) with an even and with an odd index.
     fn sent(
         &self,
         level: &Level,

@@ -51,9 +51,9 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // Of the `layers` positions, two are In and Out (what runs before and after the layers), or
-        // one is both if Out runs on the first IPU. `names` has an empty name before those of the
-        // layers.
+        // Of the `layers` positions, two are In and Out (the operations before and after the
+        // layers). If Out runs on the first IPU, one position is both. `names` has an empty name
+        // before those of the layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
@@ -111,8 +111,8 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
 }
 
 /// Returns the split with the shortest step, found by trying all splits that limits and constraints
-/// allow, with each stage from each profile. Of equally fast splits, takes the one with the fewest
-/// stages, then with the lowest peak.
+/// allow, with each stage from each profile. Among equally fast splits, prefers the fewest stages,
+/// then the lowest peak.
 fn shortest(case: &Case, checked: &CheckedProblem<'_>) -> Option<TimedSplit> {
     let profiles = checked.problem.by_profile.len();
     let mut best: Option<TimedSplit> = None;
@@ -182,8 +182,8 @@ proptest! {
         let by_profile: Vec<ProfileCosts> = timed
             .iter()
             .map(|own| {
-                // All profiles must be of the same model in the same pipeline, so only the cycles
-                // and the bytes over cuts of a profile are random.
+                // In a problem, all profiles are of one model in one pipeline. So only the cycles
+                // and the bytes over cuts differ between profiles.
                 let own = Timed {
                     passes: own.passes.clone(),
                     cut_bytes: own.cut_bytes.clone(),
@@ -211,8 +211,9 @@ proptest! {
         prop_assert_eq!(numbers(&found.score), numbers(&best.score));
         prop_assert!(found.is_shortest);
 
-        // With `few` additions of a stage to beginnings of splits (their first stages), the search
-        // may miss the fastest split. Then it must not call the split that it returns the fastest.
+        // If the search may add a stage only `few` times to beginnings of splits (their first
+        // stages), it may miss the fastest split. Then it must not call the split that it returns
+        // the fastest.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();

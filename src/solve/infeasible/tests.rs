@@ -9,21 +9,16 @@ use crate::{
 /// A defect of a certificate, the proof that a split needs more stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CertificateError {
-    /// The certificate (a proof that a split needs more stages) has another limit or other required
-    /// cuts than the problem (costs, limits and constraints) that it is about.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
-    /// The certificate (a proof that a split needs more stages) lists this range of positions as
-    /// over the memory limit, but the range is within the limit, so it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut counts twice: it is inside two of the ranges over the limit that the certificate
-    /// lists, or inside one of them and also a required cut.
+    /// The proof counts one cut twice: the cut is inside two of its ranges over the limit, or
+    /// inside one of them and also a required cut.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
-    /// The certificate states another number of stages than follows from its ranges and cuts.
     #[error("it proves {0:?}")]
     Proves(Option<usize>),
 }
@@ -48,8 +43,8 @@ impl Certificate {
         }
     }
 
-    /// Checks each range of the certificate, and returns the number of stages that a split needs at
-    /// least, as it follows from the ranges and required cuts of the certificate.
+    /// Checks each range of the certificate (a proof that a split needs more stages). Returns the
+    /// number of stages that its ranges and required cuts prove to be needed.
     fn proves(
         &self,
         problem: &Problem<'_>,
@@ -78,8 +73,6 @@ impl Certificate {
     }
 }
 
-/// Returns an error unless `range` is a range of positions of `problem` that takes more than
-/// `limit` bytes as one stage, so that a split must have a cut inside it.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,

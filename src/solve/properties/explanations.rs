@@ -1,5 +1,5 @@
-//! Checks the reasons that the solver gives if no split fits, and their certificates, by trying
-//! every split.
+//! Checks the reasons that the solver gives if no split fits, and their certificates (proofs), by
+//! trying every split.
 
 use proptest::prelude::*;
 
@@ -11,9 +11,9 @@ use crate::{
     },
 };
 
-/// Checks that the constraints `kept_together` forbid every cut inside the range over the limit,
-/// and that none of them can be left out. If the reason is not such a range, the list must be
-/// empty.
+/// Checks `kept_together`, the constraints because of which a range over the limit cannot be cut.
+/// Together they must forbid every cut inside the range, and none can be left out. If there is no
+/// such range, the list must be empty.
 fn check_kept_together(case: &Case, found: &Refusal) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -86,9 +86,9 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// Tests problems whose memory limit is the lowest peak of any split plus `slack` tenths of it,
-    /// or one byte less than the lowest peak. Splits with the fewest bytes over their cuts often
-    /// need more stages than there are IPUs under such limits.
+    /// Tests problems whose memory limit is the lowest peak of any split, up to three tenths more,
+    /// or one byte less. Under such limits, splits with the fewest bytes over their cuts often need
+    /// too many stages.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
@@ -122,8 +122,9 @@ proptest! {
         let problem = case.problem();
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
-        // A certificate proves how many stages a split needs if pins are ignored and every IPU has
-        // the highest limit. So try all splits of the same model without pins and with this limit.
+        // A certificate proves how many stages a split needs if pins (layers fixed to IPUs) are
+        // ignored and every IPU has the highest limit. So try all splits without pins and with this
+        // limit.
         let mut tried = case.clone();
         tried.limits = vec![problem.highest_limit()];
         tried.limit_by_ipu = false;

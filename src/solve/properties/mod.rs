@@ -1,5 +1,5 @@
-//! Compares the dynamic program, the integer program and the code around them with trying every
-//! split.
+//! Compares the results of the dynamic program, of the integer program and of the code around them
+//! with the best split found by trying every split.
 
 mod explanations;
 
@@ -23,7 +23,8 @@ fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     Some((numbers, plan.cuts().collect()))
 }
 
-/// Solves a random problem; the outer `None` means that its constraints contradict each other.
+/// Solves a random problem. Returns `None` if its constraints contradict each other, and
+/// `Some(None)` if no split fits.
 fn solved(case: &Case) -> Option<Option<Solution>> {
     match solve(&case.problem()) {
         Ok(solution) => Some(solution),
@@ -48,8 +49,6 @@ fn assert_conflicts(case: &Case, conflict: &Conflict) {
     assert_eq!(obedient(&alone).next(), None, "{conflict}");
 }
 
-/// Checks that a split puts every position in exactly one stage, in order, on at most as many IPUs
-/// as there are.
 fn assert_is_split(case: &Case, solution: &Solution) {
     let stages = solution.plan.stages();
     assert!(stages.len() <= case.ipus);
@@ -57,8 +56,6 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs().layers()).collect::<Vec<_>>());
 }
 
-/// Checks that the dynamic program and the integer program find the same best split as trying all
-/// splits.
 fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), TestCaseError> {
     let best = brute_force(case);
     let found = scored(checked, dynamic_program::solve(checked)).unwrap();
@@ -101,8 +98,8 @@ proptest! {
         ..crate::memory::testing::cases(2_000)
     })]
 
-    /// Tests each random problem with each goal. Problems with contradictory constraints do not
-    /// count.
+    /// Tests each random problem with each goal. Problems with contradictory constraints are drawn
+    /// again.
     #[test]
     fn both_programs_find_what_trying_all_splits_finds(
         mut case in case(10),
