@@ -38,7 +38,7 @@ struct StageBytes {
 /// the fields of the original Python tool. The text does not end with a line feed.
 ///
 /// # Errors
-/// When a value cannot be written as JSON, which is true of no value of a stage.
+/// When a value cannot be written as JSON. Stages have no such values.
 pub fn stages(split: &Split) -> io::Result<String> {
     let stages: Vec<_> = (split.stages.iter())
         .map(|stage| SolvedStage {
@@ -103,7 +103,7 @@ fn configurations(report: &Report) -> Vec<Configuration> {
 /// serializes a report. The text does not end with a line feed.
 ///
 /// # Errors
-/// When a value cannot be written as JSON, which is true of no value of a report.
+/// When a value cannot be written as JSON. Reports have no such values.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,

@@ -1,9 +1,9 @@
 //! The parts of sentences: fixed text, and values such as numbers and names from files.
 //!
-//! `format!` writes each [`Phrase`] into a text as JSON between two marks. [`Sentence::from`] then
-//! separates the text into phrases, so that an output form can write each kind of phrase in its own
-//! way: the terminal writes amounts in the requested units, and Markdown and the HTML page escape
-//! names.
+//! `format!` writes each [`Phrase`] into a text as JSON between two NUL characters.
+//! [`Sentence::from`] then separates the text into phrases, so that an output form can write each
+//! kind of phrase in its own way: the terminal writes amounts in the requested units, and Markdown
+//! and the HTML page escape names.
 
 use crate::{
     escape::printable,

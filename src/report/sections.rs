@@ -82,7 +82,7 @@ macro_rules! sections {
     };
 }
 
-/// All sections of a report, in the order in which forms of output show them.
+/// All sections of a report, in the order in which Markdown and CSV show them.
 pub static SECTIONS: [Section; 25] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));

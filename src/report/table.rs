@@ -276,8 +276,8 @@ impl Table {
     }
 
     /// Completes a table that shows one list of `report`, an item of the list in each row. `list`
-    /// is the JSON pointer to the list, such as `/cuts`; the first row then points to `/cuts/0`.
-    /// `for_people` names the columns that people see.
+    /// is the JSON pointer to the list, such as `/cuts`, and each row gets the pointer to its item,
+    /// such as `/cuts/0`. `for_people` names the columns that people see.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;

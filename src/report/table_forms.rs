@@ -44,7 +44,7 @@ impl Table {
     /// tabs.
     ///
     /// # Errors
-    /// When a cell cannot be written in the format, which is true of no cell.
+    /// When a cell cannot be written in the format. Tables have no such cells.
     pub fn text(&self, format: Format, look: &TextStyle) -> io::Result<String> {
         match format {
             Format::Table => Ok(for_people(self, look) + "\n"),
@@ -74,9 +74,10 @@ impl Table {
     /// Converts a cell to a JSON value:
     /// - an empty cell: `null`
     /// - a number: a number, or its digits as text if it does not fit into 64 bits
+    /// - text in a column of numbers, such as `1.5`: a number
     /// - a share of a whole: a number, which is 1 for the whole
     /// - the layers of a stage: an array of names
-    /// - text in a column of numbers, such as `1.5`: a number
+    /// - any other cell: text, or a boolean for yes or no
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             self.pseudo_layers

@@ -98,9 +98,10 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns how many stages may follow a stage that ends at the boundary with index `end`. A
-    /// boundary is a position where a stage may begin or end, and `boundaries` is the number of
-    /// boundaries. [`ProfileNumbers::bytes`] has an entry for each number in the returned range.
+    /// Returns how many stages may follow a stage that ends at the boundary with index `end`; only
+    /// 0 if bytes do not depend on this number. A boundary is a position where a stage may begin or
+    /// end, and `boundaries` is the number of boundaries. [`ProfileNumbers::bytes`] has an entry
+    /// for each number in the returned range.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -109,8 +110,8 @@ impl WhatIf {
         }
     }
 
-    /// Computes how many entries [`ProfileNumbers::bytes`] would have if stages could begin or end
-    /// at this number of `boundaries`.
+    /// Computes how many entries [`ProfileNumbers::bytes`] would have with this number of
+    /// `boundaries` (positions where a stage may begin or end).
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
             .map(|end| end * self.after(boundaries, end).count())
