@@ -196,8 +196,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns how the report names a constraint that a split breaks: as the option that the user
-/// typed, or for a tied weight, which must stay on one IPU, as `the tie of` the weight.
+/// Returns the report's name for a constraint that a split breaks: the option that the user typed.
+/// If the constraint is that a tied weight stays on one IPU, returns a text such as `the tie of
+/// wte`.
 pub fn broken(constraint: &Constraint) -> String {
     constraint.weight().map_or_else(
         || constraint.origin.to_string(),
@@ -205,8 +206,9 @@ pub fn broken(constraint: &Constraint) -> String {
     )
 }
 
-/// Returns how the report names a constraint that keeps layers in one stage: as the option that the
-/// user typed, or for a tied weight, as its name and the option that unties it.
+/// Returns the report's name for a constraint that keeps layers in one stage: the option that the
+/// user typed. If the constraint is a tied weight, which several layers share, returns the name of
+/// the weight and the option that unties it.
 fn kept_by(constraint: &Constraint) -> String {
     constraint.weight().map_or_else(
         || constraint.origin.to_string(),

@@ -1,7 +1,6 @@
-//! Describes best splits for requests with other options than the user's request: each row of a
-//! sweep (the best split for each number of IPUs) or of a plan (whole configurations: the number of
-//! IPUs, the pipeline, and the split), and other splits that the report compares with its own
-//! split.
+//! Describes splits other than the report's: each is the best split for the user's request with
+//! some options changed. Examples are a row of a sweep (the best split for one number of IPUs) and
+//! a row of a plan (a number of IPUs, a pipeline, and the split).
 
 use super::{Inputs, StepFacts};
 use crate::{
@@ -85,8 +84,9 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats one number about the time of a step of the pipeline, such as its milliseconds, with
-    /// `decimals` decimals. `number` selects the number. Returns `None` if the number is unknown.
+    /// Formats a number about one step of the pipeline, such as the milliseconds of the step, with
+    /// `decimals` decimals. `number` reads it from the facts about the step. Returns `None` if the
+    /// number is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -163,9 +163,9 @@ impl Inputs<'_> {
         claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
-    /// Describes the split of `claim`: the best split for a copy of the user's request with some
-    /// options changed. Does not compare the peak of this split with the peak of the report's own
-    /// split: the field `change`, which has the difference in bytes, is 0.
+    /// Describes the split of `claim`: the best split for the user's request with some options
+    /// changed. Leaves the field `change`, the difference from the peak of the report's own split,
+    /// at 0.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -214,8 +214,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the split of `claim`: the best split for a copy of the user's request with some
-    /// options changed. The field `change` is the peak of this split minus the peak of the report's
+    /// Describes the split of `claim`: the best split for the user's request with some options
+    /// changed. Sets the field `change` to the peak of this split minus the peak of the report's
     /// own split, in bytes.
     pub(super) fn changed(&self, claim: &Claim<'_>) -> BestSplit {
         let peaks = self.search.iter().flat_map(|search| &search.shown.peaks);
@@ -226,9 +226,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns what is special about the number `ipus` of IPUs (one machine, a pod, or a power of two,
-/// which a replica needs), and how many of these IPUs stay empty in a split into `stages` stages.
-/// Returns `None` if there is nothing to say.
+/// Returns a note on a split into `stages` stages on `ipus` IPUs, such as `a POD16; 2 stay empty`:
+/// whether the number of IPUs is one machine, a pod or a power of two, and how many IPUs have no
+/// stage. Returns `None` if there is nothing to note.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

@@ -1,5 +1,5 @@
-//! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
-//! the found layers, the modules of the model, and the largest operations without a layer.
+//! Makes the tables of `--operation-breakdown`, `--layer-breakdown`, `--memory-totals` and
+//! `--list-layers`.
 
 use super::{Cell, Table, table};
 use crate::{
@@ -11,11 +11,12 @@ use crate::{
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
-/// Makes the table of operations, one row for each operation in the model's order. `parts` has the
-/// memory of each operation group, whose operations share code. In the classic memory model
-/// ([`Rules`]), an operation without a layer has 0 bytes of variables. In the full model, a row
-/// also has the pass of the operation, the positions (In, layers, Out) that the operation is
-/// assigned to, and the rule that assigned it.
+/// Makes the table of `--operation-breakdown`: one row for each operation, in the model's order.
+/// `parts` has the memory of each operation group (operations that share code).
+///
+/// In the classic memory model, an operation without a layer has 0 bytes of variables. In the full
+/// model, a row also has the pass of the operation, the positions (In, layers, Out) that the
+/// operation is assigned to, and the rule by which it was assigned.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -84,9 +85,9 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
-/// Makes the table of total bytes. The first row has `whole`, the bytes of the whole model as one
-/// stage, summed over all tiles. Each other row has the memory that the compiler recorded for one
-/// tile of `tiles`, which pairs the index of a tile with its record.
+/// Makes the table of `--memory-totals`. The first row has `whole`, the bytes of the whole model as
+/// one stage, summed over all tiles. Each other row has the memory that the compiler recorded for
+/// one tile. `tiles` has the index and the record of each of these tiles.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     table!("memory-totals", [None].into_iter().chain(tiles.iter().map(Some)), |row| {
         "Tile" Count (row.map_or("all, as one stage".into(), |(tile, _)| Cell::from(tile))),
@@ -110,8 +111,8 @@ pub fn layer_list(
     let parts = memory.operation_groups();
     [
         listed_layers(model, layering, memory, &parts),
-        // Each row is a module that is a layer or contains layers. Spaces show its depth in the
-        // model.
+        // Each row is a module that is a layer or contains layers. The name is indented by the
+        // number of modules around the module.
         table!("modules", layering.tree(model).outline(), |row| {
             "Module" Name (format!("{}{}", "  ".repeat(row.depth), row.name)),
             "Operations" Count (row.operations),
@@ -123,10 +124,10 @@ pub fn layer_list(
     ]
 }
 
-/// Makes the table of layers, in order. A row shows the operations of the layer, the bytes of the
-/// layer as a stage of its own, and the first and last liveness step of its operations, both
-/// inclusive. Operations whose code is shared with other layers have no influence on the steps.
-/// `parts` has the memory of each operation group.
+/// Makes the table of layers, in order. A row shows the operations of a layer, the bytes of the
+/// layer as a stage of its own, and the first and last liveness step of the operations, both
+/// inclusive. The steps leave out operations whose code is shared with other layers. `parts` has
+/// the memory of each operation group (operations that share code).
 fn listed_layers(
     model: &Model,
     layering: &Layering,

@@ -123,7 +123,7 @@ impl Report {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
 
-    /// Returns the report's split if every stage is within its limit; otherwise `None`.
+    /// Returns the report's split if it fits; otherwise, or if the report has no verdict, `None`.
     pub(super) fn fitting_split(&self) -> Option<&Split> {
         self.split.as_ref().filter(|split| split.fits)
     }
@@ -146,8 +146,8 @@ impl Report {
         self.fit.as_ref()?.comparison.as_ref()
     }
 
-    /// Returns whether the report may say that a split or a compilation fits. It may not if the
-    /// profile contradicts itself so much that the verdict could change.
+    /// Returns whether the report may say that a split or a compilation fits. Returns `false` if
+    /// the profile contradicts itself so much that the verdict could change.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }
@@ -182,11 +182,14 @@ impl Report {
         doubts(&self.contradictions, files, is_judged)
     }
 
-    /// Returns, for each verdict of the report, the free bytes that decide it. Verdicts are on the
-    /// split, on each size of a micro-batch, on each row of the sweep, on the first row of the
-    /// plan, and on each IPU of a recorded compilation. The bytes are below 0 if the verdict is
-    /// that something does not fit. Verdicts that do not depend on free bytes, such as that there
-    /// are too few IPUs, are left out.
+    /// Returns the free bytes that decide each verdict (fits or does not fit) of the report; below
+    /// 0 if something does not fit. The verdicts are on:
+    /// - the split
+    /// - each row of the sweep, and each size of a micro-batch
+    /// - the first row of the plan
+    /// - each IPU of a recorded compilation
+    ///
+    /// Verdicts with other reasons, such as too few IPUs, are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let layers = (split.too_large.iter())
@@ -209,8 +212,9 @@ impl Report {
     }
 
     /// Adds a warning about each contradiction in the profile, and marks contradictions that could
-    /// change a verdict as `refused`. If any contradiction is refused, every split, IPU and
-    /// compilation of the report is marked as not fitting.
+    /// change a verdict as `refused`. If any contradiction is refused, marks the report's split and
+    /// compilation as not fitting, and also the splits in a sweep, in `sizes`, in the pipeline's
+    /// alternatives and in the refusal.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

@@ -1,5 +1,5 @@
-//! Makes the tables of the diagnosis (`--diagnose`): how much of the recorded memory is explained
-//! by all operations, and how much by the operations that have a layer.
+//! Makes the tables of `--diagnose`, which compare the recorded memory with predictions: one from
+//! all operations, and one from only the operations whose names give a layer.
 
 use super::{Table, table};
 use crate::{
@@ -8,15 +8,15 @@ use crate::{
 };
 use std::cmp::Reverse;
 
-/// Upper bound on the recorded programs of each kind that `--diagnose` lists because they belong to
-/// no operation. The list of programs that belong to no operation with a layer has the same bound.
+/// Highest number of programs of one kind (execution or exchange) that `--diagnose` lists because
+/// no operation, or no operation with a layer, contains them.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on the variables that `--diagnose` lists because no operation uses them. The list of
-/// variables that no operation with a layer uses has the same bound.
+/// Highest number of variables that `--diagnose` lists because no operation, or no operation with a
+/// layer, uses them.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Joins two lists of rows for a table: what `of` returns for all operations, each row marked
-/// `all`, and what `of` returns for only the operations with a layer, each row marked `layered`.
+/// Calls `of` twice, for all operations and for only the operations with a layer, and returns both
+/// results as rows of one table. Each row is marked `all` or `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -29,8 +29,8 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Returns the tables of the diagnosis. They compare the recorded memory with the memory that all
-/// operations, or only operations with a layer, explain. `peak` is the memory peak of the whole
+/// Returns the tables of `--diagnose`: the recorded memory beside the memory predicted from all
+/// operations, or from only the operations with a layer. `peak` is the memory peak of the whole
 /// model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     let [programs, missing_programs] = programs(model, memory);
@@ -142,8 +142,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// Returns the error of a prediction in per cent of the `recorded` bytes, with two decimals and
-/// below 0 if too few bytes are `predicted`; an empty text if `recorded` is 0.
+/// Returns the error of a prediction in per cent of the `recorded` bytes, with two decimals: below
+/// 0 if fewer bytes were predicted than recorded. Returns an empty text if `recorded` is 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// One pipeline stage in the JSON output of `--solve`. The fields have the names that the original
-/// Python tool gave them, so that programs that read its output still work; some kinds of memory
+/// One pipeline stage in the JSON output of `--solve`. The fields have the names of the original
+/// Python tool, so that programs that read the output of that tool still work. Some kinds of memory
 /// are new.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
@@ -34,11 +34,11 @@ struct StageBytes {
     parts: Parts,
 }
 
-/// Returns the JSON form of `--solve`: an array with one object for each stage of the split, with
+/// Returns the JSON output of `--solve`: an array with one object for each stage of the split, with
 /// the fields of the original Python tool. The text does not end with a line feed.
 ///
 /// # Errors
-/// When a value cannot be written as JSON. All values of stages can.
+/// When a value cannot be written as JSON. Stages have no such values.
 pub fn stages(split: &Split) -> io::Result<String> {
     let stages: Vec<_> = (split.stages.iter())
         .map(|stage| SolvedStage {
@@ -83,9 +83,9 @@ fn configurations(report: &Report) -> Vec<Configuration> {
     if report.split.is_none() {
         return Vec::new();
     }
-    // The reader of an HTML page can move cuts, so the page needs the configuration for every split
-    // (`lines`). If stages come from several profiles, the page has no such lines: the available
-    // memory proportion of a stage would depend on the cuts.
+    // The reader of an HTML page can move cuts, so the page has the lines of the configuration for
+    // every possible split. If stages come from several profiles, these lines are left out, because
+    // the available memory proportion of a stage would depend on the cuts.
     let most_stages = (report.what_if.as_ref())
         .filter(|tried| tried.profiles.len() == 1)
         .map(|tried| tried.max_stages as usize);
@@ -99,11 +99,11 @@ fn configurations(report: &Report) -> Vec<Configuration> {
 }
 
 /// Returns the whole report as a JSON document with line breaks. The HTML page contains the same
-/// document, although it needs no line breaks: a second layout would double the compiled code that
+/// document. The page needs no line breaks, but a second layout would double the compiled code that
 /// serializes a report. The text does not end with a line feed.
 ///
 /// # Errors
-/// When a value cannot be written as JSON. All values of reports can.
+/// When a value cannot be written as JSON. Reports have no such values.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,
@@ -123,8 +123,8 @@ pub fn text(report: &Report) -> io::Result<String> {
 #[derive(Default)]
 struct Layout {
     depth: usize,
-    /// Whether the current object has fields already, so that the closing brace of an empty object
-    /// stays on the line of the opening brace.
+    /// Whether the current object has any fields. If it has none, its closing brace stays on the
+    /// line of its opening brace.
     is_filled: bool,
 }
 
@@ -179,8 +179,8 @@ mod tests {
     use crate::report::testing::report;
     use std::fs;
 
-    /// Compares the committed JSON schema with that of the report's types; `BLESS=1` writes the
-    /// schema.
+    /// Checks that the committed JSON schema is the schema of the report's types. If the
+    /// environment variable `BLESS` is 1, writes the schema first.
     #[test]
     fn the_json_schema_is_that_of_the_code() {
         let schema = schemars::schema_for!(Document<'static>);

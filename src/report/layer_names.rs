@@ -1,6 +1,6 @@
-//! Makes names of positions (In, layers, Out) for people. In [`LayerNames`], which programs read,
-//! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
-//! depending on [`PseudoLayers`].
+//! Makes the names of positions in the layer order (In, the layers, Out) for people. In
+//! [`LayerNames`], which programs read, the first position is `null` and Out is `"Out"`. People
+//! read `In`, `In Out` or `None` for the first position, depending on [`PseudoLayers`].
 
 use crate::{
     escape::printable,
@@ -10,17 +10,18 @@ use crate::{
 
 impl PseudoLayers {
     /// Returns the name of one position of the layer order for people: the name of a layer, or
-    /// `Out` (the operations after the layers). The first position (`layer` is `None`) is `In` (the
-    /// operations before the layers), `In Out` if Out has the same position, or `None` (all
-    /// operations without a layer).
+    /// `Out` (the operations after the layers). For the first position, `layer` is `None`, and the
+    /// name is one of:
+    /// - `In` (the operations before the layers)
+    /// - `In Out`, if Out has the same position
+    /// - `None` (all operations without a layer), in the classic memory model
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         layer.as_deref().unwrap_or(self.first())
     }
 
-    /// Returns the names of positions of the layer order (In, layers, Out) as people see them.
-    /// `layers` has `None` for the first position, which is called `In` or, in the classic memory
-    /// model, `None`. It is never called `In Out`: if In and Out are one position, `layers` has an
-    /// entry for Out, too.
+    /// Returns the names of positions of the layer order (In, layers, Out) as people see them. The
+    /// first position, which is `None` in `layers`, is called `In` or, in the classic memory model,
+    /// `None`. If Out has the same position as In, `layers` has a separate entry for Out.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()
@@ -102,9 +103,9 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
     join(runs.into_iter().map(run), " ")
 }
 
-/// Joins at least three names that end in consecutive numbers and are otherwise equal, such as
-/// `encoder.0` to `encoder.11`, into one entry: the first name and the last number. Every other
-/// name becomes an entry with `None`.
+/// Joins three or more names that end in consecutive numbers and are otherwise equal: `encoder.0`
+/// to `encoder.11` become `("encoder.0", Some(11))`. Every other name becomes a pair of the name
+/// and `None`.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     names
         .chunk_by(|first, second| match (numbered(first), numbered(second)) {

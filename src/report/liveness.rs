@@ -233,9 +233,9 @@ pub struct VariableAtSteps {
     pub live: Vec<(u32, u32)>,
 }
 
-/// Thins a curve of live bytes to about `max_points` points, each a step and its bytes, ascending
-/// by step. Each piece of the curve keeps its first, lowest, highest and last point, so that no
-/// peak is lost.
+/// Thins a curve of live bytes to about `max_points` points, each a liveness step and its bytes,
+/// ascending by step. Divides the curve into pieces, and keeps the first, lowest, highest and last
+/// point of each piece, so that no peak is lost.
 pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
     if points.len() <= max_points {
         return points.to_vec();

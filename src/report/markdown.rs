@@ -6,8 +6,7 @@ use crate::{
     wording::{Units, displayed, grouped},
 };
 
-/// Returns the report as Markdown text: a heading, and all sections that the Markdown form
-/// contains.
+/// Returns the report as Markdown text: a heading, the sections that Markdown shows, and a footer.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
     // The section whose Markdown list is still open because its last block was a list item.
@@ -159,8 +158,8 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // The Markdown report mentions ranges of several layers that are over the limit only if no
-        // single layer is over the limit by itself.
+        // Markdown mentions ranges of several layers over the limit only if no single layer is over
+        // the limit.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

@@ -8,9 +8,9 @@
 //! columns, `sentences` has sentences, and `layer_names` has the names of layers.
 //!
 //! Bytes are exact integers. A step is the index of a liveness step, from 0, and both ends of a
-//! range of steps are inclusive. Tiles and stages are numbered from 0. The name of a layer is
-//! `null` for the first position of the layer order, and `"Out"` for Out;
-//! [`PseudoLayers`](crate::model::PseudoLayers) determines what these names mean.
+//! range of steps are inclusive. Tiles and stages are numbered from 0. In lists of layers, `null`
+//! is the position before the layers, and `"Out"` is the position after them;
+//! [`PseudoLayers`](crate::model::PseudoLayers) determines which operations are at these positions.
 //!
 //! The version of the report format grows when a field is removed or changes its meaning. Fields
 //! and whole sections may be added without a new version, so readers must ignore unknown fields.

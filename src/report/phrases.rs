@@ -1,9 +1,9 @@
 //! The parts of sentences: fixed text, and values such as numbers and names from files.
 //!
-//! `format!` writes each [`Phrase`] into a text as JSON between two marks. [`Sentence::from`] then
-//! separates the text into phrases, so that an output form can write each kind of phrase in its own
-//! way: the terminal writes amounts in the requested units, and Markdown and the HTML page escape
-//! names.
+//! `format!` writes each [`Phrase`] into a text as JSON between two NUL characters.
+//! [`Sentence::from`] then separates the text into phrases, so that an output form can write each
+//! kind of phrase in its own way: the terminal writes amounts in the requested units, and Markdown
+//! and the HTML page escape names.
 
 use crate::{
     escape::printable,
@@ -48,14 +48,13 @@ pub enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// The character around each value, such as a number or a name, that `format!` puts into a
-/// sentence. The value is written as JSON, which escapes this character, so the character always
-/// ends a value.
+/// The character before and after each value, such as a number or a name, in a formatted sentence.
+/// JSON escapes this character, so a value that is written as JSON does not contain it.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two [`MARK`]s, by which [`Sentence::from`] finds the
-    /// phrase again after `format!` has put it into a text.
+    /// Writes the phrase as JSON between two NUL characters ([`MARK`]), by which [`Sentence::from`]
+    /// finds the phrase in a text made by `format!`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -63,8 +62,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates a formatted text into the phrases between [`MARK`]s and the fixed text around
-    /// them. What is between marks but is no valid phrase is left out.
+    /// Separates a text made by `format!` into phrases, which stand between NUL characters
+    /// ([`MARK`]), and the fixed text around them. Leaves out invalid phrases.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)
@@ -77,14 +76,14 @@ impl From<String> for Sentence {
     }
 }
 
-/// Makes the part of a sentence that is a name. Names may come from a file, so each form of output
-/// (terminal, Markdown, HTML) escapes them.
+/// Makes a phrase from a name. Names may come from a file, so each form of output (terminal,
+/// Markdown, HTML) escapes them.
 pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
-/// Marks text that a user can type, such as a command-line option, so that each form of output can
-/// escape it in its own way.
+/// Makes a phrase from text that a user can type, such as a command-line option. Each form of
+/// output (terminal, Markdown, HTML) escapes the text in its own way.
 pub fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
@@ -110,7 +109,8 @@ pub fn names(text: &str, names: &[String]) -> Option<String> {
 }
 
 impl Phrase {
-    /// Returns the phrase as text for a terminal, as [`Sentence::plain`] does for all phrases.
+    /// Returns the phrase as text for a terminal, with amounts of bytes in `units`, and with
+    /// control characters in names escaped.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         match self {
             Self::Text(text) | Self::List(text) => text.clone(),
@@ -133,8 +133,8 @@ impl Sentence {
         self
     }
 
-    /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
-    /// characters in names are escaped, since names come from files.
+    /// Returns the sentence as text for a terminal, with amounts of bytes in `units`, and with
+    /// control characters in names escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         let phrases = self.0.iter();
         phrases
@@ -149,8 +149,8 @@ pub fn in_parentheses(change: i64) -> String {
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Returns a warning if a tile with `bytes` bytes fits, but has more than 98 % of its `limit`. The
-/// rest may be too little for the code of exchanges between IPUs, which a profile of one IPU lacks.
+/// Returns a warning if a tile fits, but takes more than 98 % of its `limit`. The free bytes may be
+/// too few for the code of exchanges between IPUs, which a profile of one IPU lacks.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

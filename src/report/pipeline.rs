@@ -57,9 +57,10 @@ pub struct PipelineFacts {
 }
 
 impl PipelineFacts {
-    /// Returns the options for what the user left open and the search chose: the schedule, the
-    /// recomputation and the place of optimizer state, such as `--schedule=popart`. Empty if the
-    /// user chose all three, or if there is no pipeline.
+    /// Returns options for what the user left open and the search chose, such as
+    /// `--schedule=popart`: the schedule, the recomputation, and the place of optimizer state.
+    /// Sharded state also needs the number of replicas. Empty if the user chose everything, or if
+    /// there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
         let mut options = Vec::new();
@@ -165,9 +166,10 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns how often one forward pass runs the layers on both sides of a cut of the split: the
-    /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
-    /// once.
+    /// Returns how often the forward pass of a micro-batch crosses a cut of the split: the highest
+    /// number of all cuts, at least 1. The number is above 1 if the layers on both sides of a cut
+    /// run several times, as for each token of a text. The IPUs then take turns instead of working
+    /// at once.
     fn runs(&self) -> u32 {
         let stages = self.stages().iter();
         (self.placement.repeats.iter())
@@ -205,7 +207,7 @@ impl Inputs<'_> {
     }
 
     /// Returns what the pipeline adds to a stage: the copies of the tensors that it stashes
-    /// (`stashed`), and the memory of the weight update. Returns `None` without a pipeline if
+    /// (`stashed`), and the memory of the weight update. Returns `None` if there is no pipeline and
     /// optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,

@@ -105,7 +105,7 @@ impl Files {
 impl Provenance {
     /// Collects the origin of a report: the IPU that the model was compiled for (`target`), the
     /// version and options of the compilation (`made`), and the files that were read. The caller
-    /// sets the arguments, the memory model and the regex afterwards.
+    /// adds the arguments, the memory model and the regex for names of layers.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let options = [
             ("compilation", &made.compilation_options),

@@ -229,9 +229,9 @@ pub struct StageCycles {
 }
 
 impl RecordedMemory {
-    /// Collects the recorded bytes of each tile and of each category. If an HTML page is requested
-    /// (`detail`), also makes the map of tiles, in which `of_tiles` are the largest variables of
-    /// each tile. `limit` is the number of bytes that a stage may take on each tile.
+    /// Collects the recorded bytes of each tile and of each category. If `detail` requests an HTML
+    /// page, also makes the map of tiles; `of_tiles` has the largest variables of each tile for
+    /// this map. `limit` is the number of bytes that a stage may take on each tile.
     pub(super) fn new(
         limit: u64,
         tiles: &[RecordedTile],

@@ -42,8 +42,7 @@ pub enum ScreenPart {
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
     /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
-    /// recommends. With `--solve`, a terminal shows these sentences together with the sentences
-    /// about the split.
+    /// recommends. With `--solve`, a run prints [`Answer`](Self::Answer) instead.
     Bottlenecks,
     /// The table of the recorded sizes of a micro-batch, and the sentence that says which size to
     /// record next.
@@ -55,7 +54,8 @@ pub enum ScreenPart {
     /// The sentence that says how much of the recorded memory the memory model explains. A run
     /// prints this sentence last.
     Coverage,
-    /// The sections that a terminal does not show, but documents, such as Markdown, do.
+    /// The sections that a terminal does not show, but other forms of output do, such as Markdown
+    /// or CSV.
     Document,
 }
 
@@ -82,7 +82,7 @@ macro_rules! sections {
     };
 }
 
-/// All sections of a report, in the order in which forms of output show them.
+/// All sections of a report, in the order in which Markdown and CSV show them.
 pub static SECTIONS: [Section; 25] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
@@ -208,8 +208,8 @@ fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Returns a block with the table that `table` makes, or an empty list if `is_there` is false,
-/// because the report has nothing for the table.
+/// Returns the table that `table` makes, as the only block of a section. Returns an empty list if
+/// `is_there` is false.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
@@ -223,7 +223,7 @@ fn sizes(report: &Report, _: Form) -> Vec<Block> {
 }
 
 /// Makes the section that says whether the model or the compilation fits, which stage or IPU is
-/// nearest to its limit or over it, and which layers fit on no number of IPUs.
+/// nearest to its limit or over it, and which layers exceed the limit even as a stage of their own.
 fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {

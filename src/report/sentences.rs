@@ -108,7 +108,8 @@ pub fn fewer_ipus(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns why a split does not fit, as the end of a sentence that begins with "the split".
+/// Returns why a split does not fit, as the end of a sentence whose subject is the split, such as
+/// `has 2 stages for 1 IPU`.
 pub fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
         return format!(
@@ -168,9 +169,9 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
 }
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
-/// model explains: by layers, by other operations, and by what every stage has. Variables of
-/// operations on the whole model, such as a norm of all gradients, count in each layer that uses
-/// them; the sentence also states the share of these variables.
+/// model explains: by layers, by other operations, and by what every stage has. The sentence also
+/// states the share of variables that count in several layers only because an operation on the
+/// whole model, such as a norm of all gradients, uses them.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -244,7 +245,7 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
 }
 
 /// Returns the sentences about a plan as a whole: that no configuration fits, that times are
-/// unknown, or that replicas would be faster.
+/// unknown or incomplete, or that replicas would be faster.
 pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
@@ -261,9 +262,9 @@ pub fn plan(report: &Report) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns the sentence that says what the times of some rows of a plan leave out: loading or
-/// gathering optimizer state that is off the chip or sharded. These rows are the last ones, since
-/// their times are not comparable with others. Returns `None` if all times are complete.
+/// Returns the sentence that says what the times of some rows of a plan leave out: loading
+/// optimizer state that is off the chip, or gathering state that is sharded. These times cannot be
+/// compared with others, so their rows are the last ones. Returns `None` if all times are complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows = Vec::from_iter(plan.rows.iter().filter(|row| row.lacks_time));
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());

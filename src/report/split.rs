@@ -251,8 +251,8 @@ impl Fullness {
 /// Number of ranges into which a histogram divides the bytes from 0 to the limit.
 const BUCKETS: u64 = 20;
 
-/// Counts the tiles in each of the ranges of bytes that [`Fullness::histogram`] describes. `bytes`
-/// has the bytes of each tile, in ascending order.
+/// Counts the tiles in each range of a histogram: up to 20 ranges of equal width from 0 to `limit`,
+/// and one more if any tile is over the limit. `bytes` has the bytes of each tile, ascending.
 pub fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let within = (0..BUCKETS)

@@ -108,8 +108,7 @@ impl StepFacts {
     }
 }
 
-/// Converts cycles to nanoseconds. The result is rounded up, so that a time over a limit never
-/// looks equal to the limit.
+/// Converts cycles to nanoseconds, rounded up.
 pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles
         .saturating_mul(1_000_000_000)

@@ -1,7 +1,7 @@
-//! The table that every form of output shows: rows of cells in typed columns. A column is declared
-//! once, with the field or expression that fills its cells, and each form of output shows some of
-//! the columns. If a field fills a column, the path of the field is also the place of the column's
-//! values in the JSON report, and the compiler checks that the field exists.
+//! The table that every form of output shows: rows of cells in typed columns. The code declares a
+//! column once, with the field or expression that fills its cells, and each form of output shows
+//! some of the columns. If a field fills a column, the compiler checks that the field exists, and
+//! the path of the field leads to the column's values in the JSON report.
 
 use super::Report;
 use crate::{
@@ -72,8 +72,8 @@ pub enum When {
     /// Show the column in any form only if some value is neither 0 nor empty.
     NotZeroAnywhere,
     /// Show the column always in CSV, but to people only if some value is at least 1 % of the limit
-    /// that the bars beside the table's rows show. If the rows have different limits, the highest
-    /// one.
+    /// that the bars beside the table's rows show. If rows have different limits, the highest limit
+    /// counts.
     OnePercent,
 }
 
@@ -193,8 +193,8 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// Serializes the name of a layer as an object with the key `layer`. The first position of the
-/// layer order has the name `None`, which as a bare `null` would look like an empty cell.
+/// Serializes the name of a layer as an object with the key `layer`. The name of the position
+/// before the layers is `None`, and a bare `null` would look like an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }
@@ -275,9 +275,9 @@ impl Table {
         }
     }
 
-    /// Completes a table that shows one list of `report`, an item of the list in each row: gives
-    /// each row the JSON pointer to its item. `list` is the JSON pointer to the list, such as
-    /// `/cuts`, and `for_people` names the columns that people see.
+    /// Completes a table that shows one list of `report`, an item of the list in each row. `list`
+    /// is the JSON pointer to the list, such as `/cuts`, and each row gets the pointer to its item,
+    /// such as `/cuts/0`. `for_people` names the columns that people see.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;
@@ -287,8 +287,6 @@ impl Table {
         self
     }
 
-    /// Makes a terminal draw a bar beside each row of this table, which shows the row's share of a
-    /// limit.
     pub(super) fn with_bars(self) -> Self {
         Self {
             has_bars: true,
@@ -342,9 +340,9 @@ impl Table {
         }
     }
 
-    /// Returns the table with only the columns that `is_kept` accepts, given a column and its
-    /// largest absolute value. This value is 0 if all cells are empty, and `u128::MAX` if some cell
-    /// is no number, so that columns of text count as filled.
+    /// Returns the table with only the columns that `is_kept` accepts. `is_kept` gets a column and
+    /// the largest absolute value of its cells. This value is 0 if all cells are empty, and
+    /// `u128::MAX` if some cell is no number, so that columns of text count as filled.
     pub(super) fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             self.rows

@@ -39,11 +39,12 @@ impl Format {
 }
 
 impl Table {
-    /// Returns all rows of the table as text in the format `format`: in aligned columns with the
-    /// style `look`, as JSON, or as lines with tabs or commas under a header. `Auto` means TSV.
+    /// Returns all rows of the table as text in the given format: in aligned columns with the style
+    /// `look`, as JSON, or as lines with tabs or commas under a header. [`Format::Auto`] means
+    /// tabs.
     ///
     /// # Errors
-    /// When a cell cannot be written in the format. All cells can.
+    /// When a cell cannot be written in the format. Tables have no such cells.
     pub fn text(&self, format: Format, look: &TextStyle) -> io::Result<String> {
         match format {
             Format::Table => Ok(for_people(self, look) + "\n"),
@@ -70,9 +71,13 @@ impl Table {
         Ok(escape::json(serde_json::to_string_pretty(&rows)?) + "\n")
     }
 
-    /// Converts a cell to a JSON value: `null` for an empty cell, a number if it fits into 64 bits
-    /// (otherwise its digits as text), a number from 0 to 1 for a share, and an array of names for
-    /// the layers of a stage. In a column of numbers, text such as `1.5` becomes a number.
+    /// Converts a cell to a JSON value:
+    /// - an empty cell: `null`
+    /// - a number: a number, or its digits as text if it does not fit into 64 bits
+    /// - text in a column of numbers, such as `1.5`: a number
+    /// - a share of a whole: a number, which is 1 for the whole
+    /// - the layers of a stage: an array of names
+    /// - any other cell: text, or a boolean for yes or no
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             self.pseudo_layers
@@ -97,8 +102,8 @@ impl Table {
         }
     }
 
-    /// Returns lines: the names of the columns, then all rows. `delimiter`, a tab or a comma,
-    /// separates the cells, which are quoted by the rules of CSV in both cases.
+    /// Returns the table as lines: the names of the columns, then all rows. `delimiter`, a tab or a
+    /// comma, separates the cells. With either one, cells are quoted by the rules of CSV.
     fn delimited(&self, delimiter: u8) -> io::Result<String> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -117,9 +122,9 @@ impl Table {
 
 impl Report {
     /// Returns the tables that a report prints on standard output. People get one table, of stages
-    /// or IPUs, and read the rest as sentences. Programs get all tables: for a model, those of the
-    /// split's stages and of the layers; for a compilation, those of the IPUs, of their categories,
-    /// and of the comparison with a prediction. Cells of unknown values, such as cycles, are empty.
+    /// or IPUs, and read the rest as sentences. Programs get all tables: the stages and the layers
+    /// of a model, or for a compilation, its IPUs, their categories, and the comparison with a
+    /// prediction. Cells of unknown values, such as cycles, are empty.
     pub fn tables(&self, format: Format) -> Vec<Table> {
         let (form, most) = match format {
             Format::Table => (Form::Terminal, 1),

@@ -243,8 +243,8 @@ pub fn plan_table(report: &Report) -> Table {
     )
 }
 
-/// Returns the available memory proportions of a split's stages as text; `None` if they are
-/// unknown.
+/// Returns the available memory proportions of a split's stages as text; `None` unless the user
+/// gave profiles of several proportions (`--amp`).
 fn amps(row: &BestSplit) -> Option<String> {
     (!row.amps.is_empty()).then(|| join(&row.amps, " "))
 }

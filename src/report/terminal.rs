@@ -44,8 +44,8 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
 }
 
 /// Returns the text of a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` and
-/// the reason. `sentence` is the text after the first word. `fits` is `None` if contradictions in
-/// the profile prevent a verdict.
+/// the reason. `sentence` is the text after the colon. `fits` is `None` if contradictions in the
+/// profile prevent a verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
     let (tone, word, colon) = match fits {
         Some(true) => (Severity::Good, "SUCCESS:", ""),
@@ -116,9 +116,9 @@ impl TextStyle {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks each line of `text` that is wider than [`width`](Self::width) between words, and
-    /// indents the rest of the line. A single word that is too wide, such as a path, stays whole.
-    /// If the width is unknown, `text` stays unchanged.
+    /// Breaks lines of `text` that are wider than [`width`](Self::width). Lines break between
+    /// words, and the rest of a line is indented. A single word that is too wide, such as a path,
+    /// stays whole. If the width is unknown, `text` stays unchanged.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => join(text.split('\n').map(|line| broken(line, width)), "\n"),

@@ -1,5 +1,5 @@
-//! Memory of splits other than the report's split. The HTML page of `--export-html` computes this
-//! memory from the numbers in this file when the reader moves cuts.
+//! The numbers from which the HTML page of `--export-html` computes the memory and the time of
+//! other splits than the report's, when its reader moves cuts.
 
 use super::answer::broken;
 use crate::{
@@ -98,10 +98,10 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns the numbers of stages that may follow a stage; [`ProfileNumbers::bytes`] has an
-    /// entry of this stage for each of them. `end` is the index of the boundary (a position where a
-    /// stage may begin or end) at which the stage ends, and `boundaries` is the number of all
-    /// boundaries.
+    /// Returns how many stages may follow a stage that ends at the boundary with index `end`; only
+    /// 0 if bytes do not depend on this number. A boundary is a position where a stage may begin or
+    /// end, and `boundaries` is the number of boundaries. [`ProfileNumbers::bytes`] has an entry
+    /// for each number in the returned range.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -110,8 +110,8 @@ impl WhatIf {
         }
     }
 
-    /// Computes how many entries [`ProfileNumbers::bytes`] would have if stages could begin or end
-    /// at `boundaries` places.
+    /// Computes how many entries [`ProfileNumbers::bytes`] would have with this number of
+    /// `boundaries` (positions where a stage may begin or end).
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
             .map(|end| end * self.after(boundaries, end).count())
@@ -130,14 +130,17 @@ impl WhatIf {
         })
     }
 
-    /// Chooses the boundaries, at which a stage may begin or end, among the positions `all`, so
-    /// that [`ProfileNumbers::bytes`] has at most `max_numbers` entries. Prefers all positions,
-    /// then those near the cuts of the report's split (`split`) and of the best splits, then those
-    /// near `split` only. Returns `None` if even the cuts `split` need more entries.
+    /// Chooses the boundaries (positions where a stage may begin or end) among the positions `all`,
+    /// so that [`ProfileNumbers::bytes`] has at most `max_numbers` entries. Takes the first of
+    /// these choices that is small enough:
+    /// - all positions
+    /// - positions near the cuts of the report's split (`split`) and of the best splits
+    /// - positions near the cuts of the report's split
+    ///
+    /// Returns `None` if no choice is small enough, not even the cuts of the report's split alone.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// The largest distance, in positions of the layer order, between a boundary (a position
-        /// where a stage may begin or end) and the nearest cut that the HTML page must be able to
-        /// show.
+        /// The largest distance between a chosen boundary and the nearest cut, in positions of the
+        /// layer order, if not all positions can be boundaries.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -151,9 +154,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets `boundaries`, the only positions at which a stage may begin or end, and `profiles`, the
-    /// bytes of the stages between them. Drops each split in `best` that has a cut at another
-    /// position.
+    /// Sets `boundaries`, the only positions where a stage may begin or end, and `profiles`, the
+    /// bytes of the stages between them. Drops the splits in `best` with a cut that is no boundary.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best
             .retain(|best| best.cuts.iter().all(|cut| boundaries.contains(cut)));
@@ -164,10 +166,9 @@ impl WhatIf {
         }
     }
 
-    /// Returns a copy with fewer boundaries (positions at which a stage may begin or end), so that
-    /// [`ProfileNumbers::bytes`], which has numbers for each stage between two boundaries, has at
-    /// most `max_numbers` entries. The cuts `split` stay boundaries, so that the HTML page can show
-    /// them. Returns `None` if these cuts alone need more entries.
+    /// Returns a copy with fewer boundaries (positions where a stage may begin or end), so that
+    /// [`ProfileNumbers::bytes`] has at most `max_numbers` entries. The cuts of the report's split
+    /// (`split`) stay boundaries. Returns `None` if these cuts alone need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let kept = self.chosen(&self.boundaries, split, max_numbers)?;
         let place = |at: &u32| kept.binary_search(at).ok();
@@ -243,7 +244,7 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Collects what the HTML page needs beside bytes and cycles when its reader moves cuts: the
+    /// Collects what the HTML page needs when its reader moves cuts, except bytes and cycles: the
     /// best splits, the constraints and the highest number of stages. The fields `boundaries` and
     /// `profiles` stay empty, and [`between`](Self::between) fills them later. `costs` has the
     /// bytes of ranges of layers.
@@ -293,8 +294,8 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Makes bytes of stages for tests: a stage has 10 bytes for In (position 0), 11 for the first
-    /// layer, 12 for the next, and so on, and 100 bytes for each stage after it.
+    /// Makes a [`WhatIf`] in which a stage has 10 bytes for In (position 0), 11 for the first
+    /// layer, 12 for the next, and so on, and 100 bytes for each stage that follows.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
