@@ -98,15 +98,14 @@ pub struct NoEffect {
 }
 
 impl NoEffect {
-    /// Returns the first option that affects no requested result; `None` if every
-    /// option affects a result. `is_plan` tells whether the command prints a plan because no result
-    /// was requested.
+    /// Returns the first option that affects no requested result; `None` if every option affects a
+    /// result. `is_plan` tells whether the command prints a plan because no result was requested.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_fit = is_given(matches, "fit");
         let is_given = |id: &str| match id {
             "plan" if is_plan => true,
-            // With `--fit`, the option `--compare` compares compilations, so it requests no result
-            // about splits.
+            // With `--fit`, the option `--compare` compares a compilation with its prediction, so
+            // it requests no result about splits.
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };

@@ -113,8 +113,8 @@ pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
     }
 }
 
-/// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
-/// per second.
+/// Parses a bandwidth in GB per second, such as 29.5, and returns it in bytes per second. The
+/// number must be above 0 and at most 1,000,000.
 pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
     let bytes = text
         .trim()

@@ -50,8 +50,8 @@ pub struct Inputs<'a> {
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
-    /// Returns the command line that requests another answer, which is the user's command line with
-    /// the given words changed. Returns an empty text if the request did not come from a command
+    /// A function that returns the user's command line with the given words changed, such as
+    /// another number of IPUs. It returns an empty text if the request did not come from a command
     /// line.
     pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }

@@ -1,7 +1,7 @@
-//! Writes a split as the number of blocks on each IPU, as the setting `layers_per_ipu` takes it. A
-//! block is a group of layers, such as a block of a transformer; the model's code places the
-//! operations before and after the blocks. The forms `examples` and `optimum` contain these
-//! numbers, and the option `--layers-per-ipu` reads them.
+//! Writes a split as the number of blocks on each IPU, as in the setting `layers_per_ipu`. A block
+//! is a group of layers, such as a block of a transformer; the model's code places the operations
+//! before and after the blocks. The forms `examples` and `optimum` contain these numbers, and the
+//! option `--layers-per-ipu` reads them.
 
 use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
@@ -49,8 +49,8 @@ fn block(name: &str) -> Option<&str> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the layers of each block (of a transformer, for example). A layer is its position in
-    /// the layer order and its name.
+    /// Returns the layers of each block (of a transformer, for example), each layer as its position
+    /// in the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
         let names = Vec::from_iter(layers.iter().map(|&(_, name)| name));

@@ -72,7 +72,7 @@ pub struct Lines<'a> {
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
     /// of the model, or an empty text. A line of the configuration that counts or lists these texts
-    /// by stage gets a copy of them when it is added to `all`.
+    /// by stage gets a copy of them when the line is added to `all`.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -162,8 +162,9 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the text of a line of the configuration for the split of `source`, with all values
-    /// put in; `None` if a value is missing, so that the line is left out.
+    /// Returns the text of a line of the configuration for the split of `source`, with each name of
+    /// a value replaced by its value. Returns `None` if a value is missing; the line is then left
+    /// out.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         self.text
             .iter()
