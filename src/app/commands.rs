@@ -137,7 +137,7 @@ impl Options {
 
     /// Returns a text that advises the user to record the model also with a lower available memory
     /// proportion (`--amp`). Returns `None` if each stage of the split takes at most 95 % of its
-    /// limit, or if other options work with one profile only.
+    /// limit, or if the other options rule this advice out, as `--emit` does.
     pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
         let takes_others = self.results.solve
             && self.results.emit.is_empty()

@@ -8,8 +8,8 @@ use crate::wording::joined;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
-/// conflicts with them. Separated by spaces.
+/// Clap ids, separated by spaces, of the options whose results need a profile of one IPU. The
+/// option `--fit`, which is also for profiles of several IPUs, conflicts with these options.
 pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";

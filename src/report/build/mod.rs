@@ -188,7 +188,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the weights that several layers use, each with the indices of the stages that use
-    /// the weight. Without a split, there are no stages.
+    /// the weight. Without a split, the lists of stages are empty.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
         let is_in = |tie: &WeightTie, stage: &Range<usize>| {

@@ -65,7 +65,8 @@ type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
     /// Returns all variables that the report lists, with their names. `lookup` reads the names from
-    /// the profile; without `lookup`, only a saved model's variables have names.
+    /// the profile; without `lookup`, the result has only the variables whose names a saved model
+    /// contains.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
@@ -222,9 +223,9 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// For each stage, returns the largest variables that the stage stashes on its fullest tile, at
-    /// most 5, the largest first; none for a stage that keeps no copies. `lists` has the variables
-    /// of these tiles.
+    /// Returns one list per stage: the largest variables that the stage stashes on its fullest
+    /// tile, at most 5, the largest first. The list is empty for a stage that keeps no copies.
+    /// `lists` has the variables of these tiles.
     fn stashed_variables(&self, lists: &[Vec<TileVariable>]) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()

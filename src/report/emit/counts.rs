@@ -105,9 +105,9 @@ impl Draft<'_> {
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
         // A configuration that only counts the blocks on each IPU puts layers before the first
-        // block on the first IPU, and layers after the last block on the last IPU, as
-        // `--layers-per-ipu` does. So a stage may begin with a layer outside blocks (or with Out)
-        // only directly after the last block.
+        // block on the first IPU, and layers after the last block, and Out, on the last IPU, as
+        // `--layers-per-ipu` does. So the only place outside blocks where a stage can begin is
+        // directly after the last block.
         let after = blocks
             .last()
             .map_or(1, |block| block[block.len() - 1].0 + 1);

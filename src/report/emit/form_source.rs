@@ -128,10 +128,12 @@ impl<'a> FormSource<'a> {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns the layers whose outputs the configuration must declare as checkpoints, from which
-    /// PopART recomputes: with `Layer`, all layers; with `Stage`, the last layer of each stage
-    /// except the last stage; with `None`, no layer. `Stage` is returned only for the schedule
-    /// `sequential`.
+    /// Returns which layers have outputs that the configuration must declare as checkpoints, from
+    /// which PopART recomputes:
+    /// - `Layer`: all layers
+    /// - `Stage`, only with the schedule `sequential`: the last layer of each stage except the last
+    ///   stage
+    /// - `None`: no layer
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
             Some(Recompute::Stage) if !self.report.is_sequential() => Recompute::None,

@@ -104,10 +104,11 @@ impl<'a> Lines<'a> {
         });
     }
 
-    /// Adds a line of configuration that belongs only to splits in which a stage other than the
-    /// first begins at `position` of the layer order (if `begins` is true), or only to all other
-    /// splits (if false). If only one split is written and the line does not belong to it, nothing
-    /// is added. [`STAGE`] in `text` stands for the index of the stage that contains `position`.
+    /// Adds a line of configuration that belongs only to some splits. If `begins` is true, these
+    /// are the splits in which a stage other than the first begins at `position` of the layer
+    /// order; if it is false, all other splits. If only one split is written and the line does not
+    /// belong to it, nothing is added. [`STAGE`] in `text` stands for the index of the stage that
+    /// contains `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
