@@ -115,8 +115,8 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 }
 
 /// Writes the report in all requested forms. An export whose path is `-` goes to `sections`
-/// (standard output), every other export to its file. Files are written last: if one export fails
-/// before, no file is written.
+/// (standard output), every other export to its file. Files are written last: if the text of any
+/// export cannot be made, no file is written.
 pub fn write(
     options: &Options,
     report: &Report,

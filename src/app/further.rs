@@ -36,9 +36,9 @@ pub fn check(options: &Options) -> Result<()> {
 }
 
 /// Checks the values of `option`, such as `--micro-batch`. The user gives each value alone or as
-/// VALUE=PROFILE. No value may occur twice, and exactly one value must be alone: the value of the
-/// profile that the argument PROFILE names. For error messages, `what` is a word for a value, and
-/// `first` and `other` are examples of values.
+/// VALUE=PROFILE. No value may occur twice. If there are values, exactly one must be alone: the
+/// value of the profile that the argument PROFILE names. For error messages, `what` is a word for a
+/// value, and `first` and `other` are examples of values.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     [option, what, first, other]: [&str; 4],

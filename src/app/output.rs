@@ -106,8 +106,8 @@ impl Outputs<'_> {
     }
 
     /// Prints the requested results of the search: the table of `--sweep` (the best split for each
-    /// number of IPUs), the table of `--plan`, and the best split. Returns `false` if the user
-    /// wants to know whether the model fits, and it does not.
+    /// number of IPUs), the table of `--plan`, and the best split. Returns `false` if the options
+    /// ask whether the model fits, and it does not.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;

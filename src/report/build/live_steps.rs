@@ -278,8 +278,8 @@ impl<'a> ChosenSteps<'a> {
 }
 
 /// Chooses the tiles whose variables an HTML page lists: the fullest tile of the model (`fullest`),
-/// then the fullest tiles of stages (`stages`), at most 15. If there are fewer than 3 tiles besides
-/// `fullest`, the next fullest tiles of the model (`all`) fill up to 3.
+/// then the fullest tiles of stages (`stages`), at most 15. If these are fewer than 3 tiles besides
+/// `fullest`, the next fullest tiles of the model (`all`) are added until there are 3.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     let all = all.iter().map(|&tile| (tile, MIN_OTHERS));

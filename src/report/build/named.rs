@@ -26,9 +26,8 @@ use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 /// or of a stage. An entry adds up the variables of one category whose names differ only in
 /// numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on the variables at one peak whose names are looked up: the largest variables. A
-/// report adds up variables whose names differ only in numbers, and these sums lack all smaller
-/// variables.
+/// Upper bound on the variables at one peak whose names are looked up, the largest first. Smaller
+/// variables are missing from the report's sums of variables whose names differ only in numbers.
 const MAX_SUMMED: usize = 5000;
 /// Upper bound on the entries for the largest variables on the tile that exceeds its limit most,
 /// which a report lists if no split fits. An entry adds up the variables of one category whose

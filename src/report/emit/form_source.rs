@@ -95,8 +95,8 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
-    /// accumulates gradients. It is the number that the user gave, by default
-    /// [`USUAL_MICRO_BATCHES`], raised to what the schedule needs. A pipeline without a schedule
+    /// accumulates gradients. It is the number that the user gave, by default 128
+    /// ([`USUAL_MICRO_BATCHES`]), raised to what the schedule needs. A pipeline without a schedule
     /// counts as one with PopART's schedule. Returns `None` for inference, or if the report has no
     /// pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {

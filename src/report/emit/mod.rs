@@ -66,7 +66,7 @@ impl EmitForm {
     }
 
     /// Chooses the form of configuration that suits the framework of the report. For TensorFlow, it
-    /// is the first possible one of these forms:
+    /// is the first of these forms that is possible:
     /// - the Keras layer at which each stage begins, if the profile names these layers
     /// - the parts of BERT in each stage, if each stage begins at the beginning of a block of
     ///   layers

@@ -311,9 +311,9 @@ impl TileParts {
         sum(self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable to its kind of contents, which follows from `category`,
-    /// the variable's category in the profile, and from `name`, the purpose that the variable's
-    /// name shows: stash and accumulators are kinds of their own.
+    /// Adds the bytes of a lowered variable to its kind of contents, such as vertex code. The kind
+    /// follows from `category`, the variable's category in the profile. Only stash and accumulators
+    /// are recognized by `name`, the purpose that the variable's name shows.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,

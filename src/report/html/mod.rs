@@ -113,7 +113,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // Drop the bytes of at least half of the possible stages, by which the HTML page computes the
+    // Drop the bytes of at least half of the possible stages, from which the HTML page computes the
     // splits that its reader tries. Stages that begin and end near the cuts of the report's split
     // or of the best splits are kept.
     |report| {

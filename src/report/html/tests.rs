@@ -197,8 +197,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
-/// An HTML page that is too large loses parts of its report, one by one ([`LEFT_OUT`]). Each
-/// function must remove its own part, and nothing that a later function removes.
+/// The functions in [`LEFT_OUT`] remove parts of a report, one by one, until its HTML page is small
+/// enough. Each function must remove its own part, and nothing that a later function removes.
 #[test]
 fn what_tells_least_is_left_out_first() {
     let mut report = report();

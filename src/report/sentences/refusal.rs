@@ -99,13 +99,14 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
 }
 
 /// Lower bound on the layers with one shared weight for which popliner proposes to pass the weight
-/// on as an activation. An embedding and a head that share their weight are only two layers.
+/// on as an activation. The usual case, an embedding and a head with one weight, has only two
+/// layers.
 const MANY: usize = 3;
 
 /// Returns the sentence that proposes how a weight of many layers can stay on one IPU: the model
 /// reads the weight once and passes it on as an activation. The sentence states the bytes that each
-/// cut then carries. Returns `None` if no split fits by untying such a weight (giving each IPU its
-/// own copy).
+/// cut then carries. Returns `None` unless untying such a weight (giving each IPU its own copy)
+/// makes a split fit.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = (refusal.relaxations.iter()).flat_map(|own| &own.weights);
     let tie = (report.tied_weights.iter()).find(|tie| {

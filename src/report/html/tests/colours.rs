@@ -87,7 +87,7 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
 }
 
 /// Checks that the colours of parts of memory differ clearly, and the colours of adjacent parts
-/// even more. The distance of two colours is in CIELAB, where 2.3 is just noticeable for most
+/// even more. The distance between two colours is in CIELAB, where 2.3 is just noticeable for most
 /// people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
