@@ -44,8 +44,8 @@ fn apply(word: &Word, arguments: &mut Vec<String>) {
 }
 
 impl Options {
-    /// Returns the arguments with those options of the user that describe the model, the limits and
-    /// the pipeline, but with no option that requests a result.
+    /// Returns the options that the user gave for the model, the limits and the pipeline, as
+    /// arguments of a suggested command. Options that request a result are left out.
     fn own_arguments(&self) -> Vec<String> {
         let mut own = self.repeated.clone();
         if let Some(amounts) = &self.mem_per_tile {
@@ -98,10 +98,12 @@ impl Options {
         text
     }
 
-    /// Returns the text to print after a search. It has commands that write the configuration and
-    /// the page of the best split; if the best split takes one IPU, a command for a plan on 4 IPUs;
-    /// if no split fits, commands with which the model fits. The text is empty if there is nothing
-    /// to suggest, as after `--emit`.
+    /// Returns the text to print after a search:
+    /// - if a split fits on several IPUs, commands that write its configuration and its HTML page
+    /// - if the best split takes one IPU, a command for a plan on 4 IPUs in each replica
+    /// - if no split fits, commands with which the model fits
+    ///
+    /// The text is empty if there is nothing to suggest, as after `--emit`.
     pub(super) fn after_split(&self, report: &Report) -> String {
         let Some(split) = &report.split else {
             return String::new();
@@ -133,9 +135,9 @@ impl Options {
         }
     }
 
-    /// Returns a text that explains how to record the model also with a lower available memory
-    /// proportion. Returns `None` unless the split of `report` does not fit or takes more than 95 %
-    /// of a limit, and the options allow further profiles.
+    /// Returns a text that advises the user to record the model also with a lower available memory
+    /// proportion (`--amp`). Returns `None` if each stage of the split takes at most 95 % of its
+    /// limit, or if the other options rule this advice out, as `--emit` does.
     pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
         let takes_others = self.results.solve
             && self.results.emit.is_empty()

@@ -44,10 +44,12 @@ pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Returns an error if the command would overwrite a file that it also reads (except a saved model,
-/// which may be saved over itself), or would write one file twice. Also refuses names that SQLite
-/// would read as changes to the profile, and folders that cannot be written to. Call this function
-/// before any work, so that no profile is lost.
+/// Checks the files that the command will write. Call this function before any work, so that no
+/// profile is lost. Returns an error for
+/// - a file that the command also reads, except a saved model, which may be saved over itself
+/// - a file that the command would write twice
+/// - a name that SQLite would read as changes to the profile, such as `profile.pop-wal`
+/// - a folder that cannot be written to
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.save_to_file.as_deref();
@@ -113,8 +115,8 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 }
 
 /// Writes the report in all requested forms. An export whose path is `-` goes to `sections`
-/// (standard output), every other export to its file. Files are written last, so that no file is
-/// written if a form fails.
+/// (standard output), every other export to its file. Files are written last: if the text of any
+/// export cannot be made, no file is written.
 pub fn write(
     options: &Options,
     report: &Report,

@@ -43,8 +43,8 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
         let mut comparison = FitComparison::new(&prediction, fit)
             .with_context(|| format!("--compare {}", displayed(path)))?;
         // The comparison suggests the `--reserve` with which the predicted bytes would have been at
-        // least the compiled bytes. Suggest none if the prediction or this report has no verdict
-        // (whether the model fits), since its bytes are then uncertain.
+        // least the compiled bytes. Without a verdict (whether the model fits) in the prediction or
+        // in this report, the bytes are uncertain, so no reserve is suggested.
         if !has_verdict || !prediction.has_verdict() {
             comparison.reserve = None;
         }

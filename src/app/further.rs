@@ -9,8 +9,8 @@ use crate::{
 use anyhow::Result;
 use std::fmt::Display;
 
-/// Returns an error if `--micro-batch` or `--amp` gives contradictory values for profiles, or if
-/// one of these options names several profiles and another option works only with a single profile.
+/// Checks the options `--micro-batch` and `--amp`. Returns an error if their values contradict each
+/// other, or if one of them names several profiles and another option works with one profile only.
 pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, ["--micro-batch", "size", "1", "4"])?;
@@ -35,10 +35,10 @@ pub fn check(options: &Options) -> Result<()> {
     })
 }
 
-/// Checks all values of `option`, such as `--micro-batch`, which the user gives as VALUE or as
-/// VALUE=PROFILE. No value may occur twice. If there are values, exactly one must be without a
-/// profile: it is the value of the profile that the argument PROFILE names. `what` is a word for a
-/// value, followed by two examples of a value.
+/// Checks the values of `option`, such as `--micro-batch`. The user gives each value alone or as
+/// VALUE=PROFILE. No value may occur twice. If there are values, exactly one must be alone: the
+/// value of the profile that the argument PROFILE names. For error messages, `what` is a word for a
+/// value, and `first` and `other` are examples of values.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     [option, what, first, other]: [&str; 4],
@@ -61,8 +61,8 @@ fn check_one<T: PartialEq + Display>(
     Ok(())
 }
 
-/// Reads the profiles of the same model that `--micro-batch` and `--amp` name, each with the
-/// `debug.cbor` in its folder.
+/// Reads the further profiles of the model, which `--micro-batch` and `--amp` name, each with its
+/// `debug.cbor`.
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.

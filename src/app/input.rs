@@ -13,10 +13,11 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Reads the model from the profile and debug file, or from the saved model, that the options name.
-/// Saves the model if `--save-to-file` requests it. Reads `framework.json` and `app.json` beside
-/// the profile if a report needs them. If a saved model has layer regexes, they replace the regexes
-/// in the options, unless the user gave other regexes.
+/// Reads the model that the options name, from a profile and a debug file or from a saved model.
+/// Also
+/// - saves the model if `--save-to-file` is given
+/// - takes the layer regexes of a saved model, unless the user gave others
+/// - reads `framework.json` and `app.json` beside the profile if a report needs them
 pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let profile = &options.profile;
     let allow_incomplete = options.results.allow_incomplete;

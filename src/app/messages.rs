@@ -56,8 +56,8 @@ impl Messages {
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
-            // A line of the report must not be made to begin with a capital letter, since its first
-            // word may be the name of a layer.
+            // A line of the report is not capitalized, since its first word may be the name of a
+            // layer.
             self.write(i8::from(section.part == ScreenPart::Proof), line);
         }
     }

@@ -97,8 +97,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn execute(line: CommandLine) -> Result<Exit> {
-    // The handler of signals only prevents that Ctrl-C leaves a temporary file behind. If it cannot
-    // be installed, the command runs without it.
+    // The signal handler keeps Ctrl-C from leaving a temporary file behind. If it cannot be
+    // installed, the command runs without it.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -247,8 +247,8 @@ impl Run {
     }
 
     /// Checks whether missing or contradictory data in the files could change the verdict of
-    /// `report`, that is, whether the model fits. If so, returns an error unless
-    /// `--allow-incomplete` is given. Otherwise prints warnings about such data.
+    /// `report` (whether the model fits). If they could and `--allow-incomplete` is not given,
+    /// returns an error. Otherwise prints warnings about such data.
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,

@@ -1,5 +1,5 @@
-//! Answers a command line that has no options, only a profile: if the profile is a compiled
-//! pipeline, tells whether it fits; otherwise tells whether the model fits on one IPU.
+//! Answers a command line that has no options, only a profile: whether a compiled pipeline fits, or
+//! whether a model that was compiled for one IPU fits there.
 
 use super::{Messages, Options, Run};
 use crate::{
@@ -23,8 +23,8 @@ pub fn is_compiled_pipeline(options: &Options) -> bool {
 }
 
 /// Prints how much memory the model needs on one IPU, and whether the model fits there. Returns
-/// `true` if the user's question is answered: if the model fits, and the options request no number
-/// of IPUs, export, comparison or `--explain`.
+/// `true` if this answers the user's question: the model fits, and the options request no number of
+/// IPUs, export, comparison or `--explain`.
 ///
 /// # Errors
 /// If options contradict each other, or if the reserve leaves no memory of a tile.

@@ -28,8 +28,8 @@ pub struct Outputs<'a> {
     /// The requested tables of the model, such as the table of `--operation-breakdown`. With
     /// `--fit`, these are the tables of the compilation.
     pub tables: Vec<Table>,
-    /// The tables of `--diagnose`, which compares computed with recorded memory; empty if it was
-    /// not requested.
+    /// The tables of `--diagnose`, which compares computed with recorded memory; empty without this
+    /// option.
     pub diagnosis: Vec<Table>,
     pub report: Report,
     /// The earlier report that `--compare` names, with which the new report is compared; `None`
@@ -46,8 +46,10 @@ pub fn read_earlier(path: &Path) -> Result<Report> {
 
 impl Outputs<'_> {
     /// Prints all results: tables and configurations to `out`, summaries and messages to standard
-    /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
-    /// whether the model fits; otherwise 0 if it fits, or 1.
+    /// error. Returns the exit code:
+    /// - 3 if the files contradict themselves so much that it is unknown whether the model fits
+    /// - 1 if a result says that the model does not fit, or no longer fits
+    /// - 0 otherwise
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
@@ -103,9 +105,9 @@ impl Outputs<'_> {
         tables + solved + search + results.forms().len() + exports.count() + compared
     }
 
-    /// Prints those of the following results that were requested: the table of `--sweep`, which has
-    /// the best split for each number of IPUs, the table of `--plan`, and the best split. Returns
-    /// `false` if a verdict was requested and the model does not fit, otherwise `true`.
+    /// Prints the requested results of the search: the table of `--sweep` (the best split for each
+    /// number of IPUs), the table of `--plan`, and the best split. Returns `false` if the options
+    /// ask whether the model fits, and it does not.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
@@ -164,8 +166,9 @@ impl Outputs<'_> {
         Ok(sections.flush()?)
     }
 
-    /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
-    /// configuration fits, and suggests commands. Returns whether a configuration fits.
+    /// Prints what the user needs after `plan`, a table of configurations that fit: sentences about
+    /// the recommended configuration (or why none fits), and commands to copy. Returns whether a
+    /// configuration fits.
     fn print_plan(&self, plan: &PlanFacts) -> bool {
         let first = plan.rows.first();
         if first.is_none() {
@@ -189,7 +192,7 @@ impl Outputs<'_> {
     }
 
     /// Prints on standard error the sentences about the split and the table of its stages. Leaves
-    /// the table out if standard output already has the same table (`is_printed`), aligned for
+    /// the table out if standard output has it already (`is_printed`), with columns aligned for
     /// people.
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;

@@ -54,7 +54,8 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // The user may not open the folder, so it is unknown whether the folder has a profile.
+        // Without the permission to open the folder, it is unknown whether the folder has a
+        // profile.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }
@@ -70,7 +71,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(below)
 }
 
-/// Returns the error that `folder` has no profile. The error lists the files in the folder.
+/// Returns an error which says that `folder` has no profile, and lists the files in the folder.
 fn no_profile(folder: &Path) -> anyhow::Error {
     let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()

@@ -10,8 +10,9 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use std::{ffi::OsString, path::Path};
 
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
-/// constraints on a split. Suggested commands repeat these options. They do not repeat limits and
-/// the number of IPUs, for which they have values of their own.
+/// constraints on a split. Suggested commands repeat these options as the user gave them. Limits
+/// and the number of IPUs are not listed here: `Options::own_arguments` adds them to suggested
+/// commands.
 const REPEATED: &str = "profile debug allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
@@ -110,8 +111,9 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
             .any(|id| is_given(matches, id))
 }
 
-/// Returns the arguments that gave any of the options `ids` (clap ids of options or groups), in a
-/// form that can be given again: one argument for each value of an option, such as `--pin=3=0`.
+/// Returns the arguments of the command line that set any of the options `ids` (clap ids of options
+/// or groups). The result can be put into another command line: each value of an option is one
+/// argument, such as `--pin=3=0`.
 fn repeated(command: &clap::Command, matches: &ArgMatches, ids: &'static str) -> Vec<String> {
     words(ids)
         .flat_map(|id| {

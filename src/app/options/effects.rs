@@ -8,8 +8,8 @@ use crate::wording::joined;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
-/// conflicts with them. Separated by spaces.
+/// Clap ids, separated by spaces, of the options whose results need a profile of one IPU. The
+/// option `--fit`, which is also for profiles of several IPUs, conflicts with these options.
 pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
@@ -98,15 +98,14 @@ pub struct NoEffect {
 }
 
 impl NoEffect {
-    /// Returns the first option that affects no requested result; `None` if every
-    /// option affects a result. `is_plan` tells whether the command prints a plan because no result
-    /// was requested.
+    /// Returns the first option that affects no requested result; `None` if every option affects a
+    /// result. `is_plan` tells whether the command prints a plan because no result was requested.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_fit = is_given(matches, "fit");
         let is_given = |id: &str| match id {
             "plan" if is_plan => true,
-            // With `--fit`, the option `--compare` compares compilations, so it requests no result
-            // about splits.
+            // With `--fit`, the option `--compare` compares a compilation with its prediction, so
+            // it requests no result about splits.
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };

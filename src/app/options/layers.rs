@@ -67,7 +67,8 @@ impl LayerArgs {
         }
     }
 
-    /// Takes the regexes that were saved with a model, unless the user gave others.
+    /// Sets the layer regexes to the regexes that were saved with a model. A regex that the user
+    /// gave is kept.
     ///
     /// # Errors
     /// If a saved regex cannot be read.
@@ -92,8 +93,8 @@ impl LayerArgs {
         }
     }
 
-    /// Returns the options for finding layers. By the rules of the original tool
-    /// (`Rules::Classic`), the default is its regex.
+    /// Returns the options for finding layers. With the rules of the original tool
+    /// (`Rules::Classic`), the layer regex of that tool is the default.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: self.layer_name_regex.clone().unwrap_or(match rules {
@@ -123,8 +124,8 @@ fn regex_or_auto(value: &str) -> Result<LayerSource, BadValue> {
 
 fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        // The regex library begins a later line with `error: `. These words are removed, since only
-        // the first line of a message may begin with them.
+        // In an error of the regex library, a later line begins with `error: `. These words are
+        // removed, since only the first line of a message may begin with them.
         let error = error.to_string().replace("\nerror: ", "\n");
         BadValue(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \

@@ -204,7 +204,8 @@ pub struct Options {
     #[arg(skip)]
     pub arguments: Vec<String>,
 
-    /// The arguments that suggested commands repeat, each option with its value as one argument.
+    /// The arguments of the user that suggested commands repeat, such as `--pin=3=0`: each option
+    /// and its value are one argument.
     #[arg(skip)]
     pub repeated: Vec<String>,
 

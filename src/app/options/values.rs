@@ -113,8 +113,8 @@ pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
     }
 }
 
-/// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
-/// per second.
+/// Parses a bandwidth in GB per second, such as 29.5, and returns it in bytes per second. The
+/// number must be above 0 and at most 1,000,000.
 pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
     let bytes = text
         .trim()
@@ -128,17 +128,17 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of an option. `None` stands for `auto`: popliner chooses the value from the model in
-/// the profile. Clap would make an option with a field of type `Option` optional, with `None` if
-/// the option is not given; this other name of `Option` prevents that.
+/// The value of an option; `None` stands for `auto`, with which popliner chooses the value from the
+/// profile. With a field of type `Option`, clap would use `None` for an option that is not given;
+/// this other name of `Option` prevents that.
 pub type OrAuto<T> = Option<T>;
 
 /// Returns a parser that accepts `auto`, with the result `None`, and all values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let values = T::value_variants().iter().filter_map(T::to_possible_value);
-    // The value is `auto` or the name of a variant of `T`, as checked before. So if it is no
-    // variant, it is `auto`.
+    // The parser accepts only `auto` and the names of variants of `T`, so a value that is not a
+    // variant is `auto`.
     PossibleValuesParser::new([auto].into_iter().chain(values))
         .map(|value| T::from_str(&value, false).ok())
 }

@@ -11,12 +11,12 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 /// Upper bound on the liveness steps that the charts of an HTML page draw.
 const MAX_STEPS: usize = 400;
-/// When an HTML page would list too many variables, the number of drawn steps is halved, but not
-/// below this number.
+/// Lower bound on the steps that an HTML page draws. If the page would list too many variables, the
+/// number of drawn steps is halved, but not below this bound.
 const MIN_STEPS: usize = 25;
 /// Upper bound on the variables that an HTML page lists by name on the fullest tile of the model,
-/// since each takes about 110 bytes of the page. If there are more, fewer steps are drawn, down to
-/// [`MIN_STEPS`].
+/// since each takes about 110 bytes of the page. If there are more, fewer steps are drawn, but at
+/// least 25.
 const MAX_LISTED: usize = 5000;
 /// How many of the largest variables an HTML page lists for one drawn step on one tile.
 const LARGEST_OF_STEP: usize = 20;
@@ -32,8 +32,8 @@ const MIN_OTHERS: usize = 3;
 /// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
 /// always has them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on the variables that an HTML page lists by name on all tiles but the model's
-/// fullest tile. These tiles have equal shares of the bound.
+/// Upper bound on the variables that an HTML page lists by name on all tiles together, without the
+/// model's fullest tile. Each of the other tiles may list an equal share of this number.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The steps that an HTML page draws, at most 400, and the variables that are live at these steps
@@ -85,8 +85,8 @@ impl<'a> ChosenSteps<'a> {
         chosen
     }
 
-    /// Returns the variables that the HTML page lists by name, whose names the caller must look up.
-    /// Those of the model's fullest tile come first.
+    /// Returns the variables that the HTML page lists by name, first the variables of the model's
+    /// fullest tile. The caller must look up their names.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
@@ -204,9 +204,9 @@ impl<'a> ChosenSteps<'a> {
         )
     }
 
-    /// Chooses at most `max_steps` steps that the HTML page draws, ascending. First come peaks, the
-    /// ends of curves, the start of the backward pass and the ends of layers, then high and low
-    /// points in the curve of the fullest tile.
+    /// Returns the steps that the HTML page draws, at most `max_steps`, in ascending order. Peaks,
+    /// the ends of curves, the start of the backward pass and the ends of layers are chosen first.
+    /// High and low points in the curve of the fullest tile fill the remaining room.
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
@@ -236,10 +236,12 @@ impl<'a> ChosenSteps<'a> {
         chosen.into_iter().take(max_steps).collect()
     }
 
-    /// Chooses the variables of `tile` that the HTML page lists by name, the largest first: the
-    /// [`LARGEST_OF_STEP`] largest ones at each drawn step that are not always live, the
-    /// [`LARGEST_OF_STEP`] largest always-live ones, and the [`LARGEST_OF_LAYER`] largest ones of
-    /// each layer. Variables that are live at no drawn step are left out.
+    /// Chooses the variables of `tile` that the HTML page lists by name, the largest first:
+    /// - for each drawn step, the 20 largest variables that are not always live
+    /// - the 20 largest always-live variables
+    /// - for each layer, its 10 largest variables
+    ///
+    /// Variables that are live at no drawn step are left out.
     fn largest(&self, tile: u32) -> Vec<TileVariable> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
@@ -275,10 +277,9 @@ impl<'a> ChosenSteps<'a> {
     }
 }
 
-/// Chooses the tiles whose variables an HTML page lists: `fullest`, the fullest tile of the model,
-/// and then at most [`MAX_OTHERS`] of `stages`, the fullest tile of each stage. If these others are
-/// fewer than [`MIN_OTHERS`], the next fullest tiles of the model (`all`) are added up to this
-/// number.
+/// Chooses the tiles whose variables an HTML page lists: the fullest tile of the model (`fullest`),
+/// then the fullest tiles of stages (`stages`), at most 15. If these are fewer than 3 tiles besides
+/// `fullest`, the next fullest tiles of the model (`all`) are added until there are 3.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     let all = all.iter().map(|&tile| (tile, MIN_OTHERS));
@@ -308,8 +309,8 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
 }
 
 /// Live bytes (or another number) at each step that an HTML page draws, stored as the difference
-/// from the drawn step before, so that adding to a range of steps changes only two entries. One
-/// more entry follows the last step.
+/// from the drawn step before, so that adding to a range of steps changes only two entries. The
+/// list has one more entry than there are drawn steps.
 #[derive(Clone)]
 struct BytesBySteps(Vec<u64>);
 

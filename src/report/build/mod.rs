@@ -50,8 +50,8 @@ pub struct Inputs<'a> {
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
-    /// Returns the command line that requests another answer, which is the user's command line with
-    /// the given words changed. Returns an empty text if the request did not come from a command
+    /// A function that returns the user's command line with the given words changed, such as
+    /// another number of IPUs. It returns an empty text if the request did not come from a command
     /// line.
     pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }
@@ -188,7 +188,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the weights that several layers use, each with the indices of the stages that use
-    /// the weight. Without a split, there are no stages.
+    /// the weight. Without a split, the lists of stages are empty.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let positions = &self.placement.positions;
         let is_in = |tie: &WeightTie, stage: &Range<usize>| {

@@ -22,14 +22,16 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 
-/// Upper bound on the entries for the variables at the peak of the model or of a stage. An entry
-/// adds up the variables of one category whose names differ only in numbers.
+/// Upper bound on the entries that a report lists for the live variables at one peak, of the model
+/// or of a stage. An entry adds up the variables of one category whose names differ only in
+/// numbers.
 const MAX_VARIABLES: usize = 20;
-/// Only this number of the largest variables at one peak have their names looked up. Variables
-/// whose names differ only in numbers are then added up; the sums lack all smaller variables.
+/// Upper bound on the variables at one peak whose names are looked up, the largest first. Smaller
+/// variables are missing from the report's sums of variables whose names differ only in numbers.
 const MAX_SUMMED: usize = 5000;
-/// Upper bound on the entries for the variables on the tile that exceeds its limit most, if no
-/// split fits. An entry adds up the variables of one category whose names differ only in numbers.
+/// Upper bound on the entries for the largest variables on the tile that exceeds its limit most,
+/// which a report lists if no split fits. An entry adds up the variables of one category whose
+/// names differ only in numbers.
 const MAX_LACKING: usize = 3;
 /// Upper bound on the stashed variables that are listed for one stage.
 const MAX_STASHED: usize = 5;
@@ -55,14 +57,15 @@ pub struct NamedVariables {
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step whose live variables are listed. For the peak of a stage, also the stage's
-/// range of positions (In, layers, Out), since only its variables are listed; `None` for the whole
-/// model.
+/// A tile and a step for which a report lists the live variables. For the peak of a stage, the
+/// range is the stage's positions (In, layers, Out), and only variables of the stage are listed.
+/// For the peak of the model, the range is `None`.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
     /// Returns all variables that the report lists, with their names. `lookup` reads the names from
-    /// the profile; without `lookup`, only a saved model's variables have names.
+    /// the profile; without `lookup`, the result has only the variables whose names a saved model
+    /// contains.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
@@ -142,8 +145,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the variables at the memory peak of the whole model, whose names a saved model
-    /// contains. Returns `None` if the model has no such names, or if only the split was requested.
+    /// Returns the variables at the memory peak of the whole model, from a saved model, which
+    /// contains their names. Returns `None` if the model has no such names, or if only the split
+    /// was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
         let found = (self.model.memory_peak.as_ref()).filter(|_| self.is_full())?;
         Some(PeakVariables {
@@ -156,9 +160,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
-    /// then the peak of each stage and, if no split fits, the peak of the stage that exceeds its
-    /// limit most.
+    /// Returns the tiles and steps for which the report lists the live variables, in this order:
+    /// the peak of the whole model, the peak of each stage and, if no split fits, the peak of the
+    /// range of layers that exceeds its limit most.
     fn places(&self) -> Vec<ListedPlace<'_>> {
         let place = |tile, step: Option<u32>| LivePlace {
             tile,
@@ -187,9 +191,9 @@ impl Inputs<'_> {
             .flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
     }
 
-    /// Finds the variables that are live at `place`, a tile and a step. Returns their number and
-    /// bytes, and the [`MAX_SUMMED`] largest ones, still without names. With the layers of a stage
-    /// (`range`), only variables of that stage are included. `lists` has all variables of the tile.
+    /// Returns the number and bytes of the variables that are live at `place` (a tile and a step),
+    /// and the 5,000 largest of these variables, without names. If the layers of a stage are given
+    /// (`range`), only the stage's variables are included. `lists` has all variables of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -218,9 +222,9 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// For each stage, returns the largest variables that the stage stashes on its fullest tile, at
-    /// most 5, the largest first; none for a stage that keeps no copies. `lists` has the variables
-    /// of these tiles.
+    /// Returns one list per stage: the largest variables that the stage stashes on its fullest
+    /// tile, at most 5, the largest first. The list is empty for a stage that keeps no copies.
+    /// `lists` has the variables of these tiles.
     fn stashed_variables(&self, lists: &[Vec<TileVariable>]) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()
@@ -236,8 +240,8 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Sums up `variables` of one category whose names differ only in numbers. Returns the
-    /// [`MAX_VARIABLES`] largest sums, the largest first.
+    /// Adds up the bytes of variables of one category whose names differ only in numbers. Returns
+    /// the 20 largest sums, the largest first.
     fn sums<'a>(&self, variables: impl Iterator<Item = &'a NamedVariable>) -> Vec<VariableSum> {
         let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
         let mut places = FxHashMap::default();

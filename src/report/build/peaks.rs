@@ -77,9 +77,9 @@ impl Peaks {
 }
 
 impl Inputs<'_> {
-    /// Returns the live bytes of the whole model as curves over the steps, thinned to about
-    /// [`MAX_POINTS`] points each, and the named variables that are live at the model's peak (in
-    /// `named`). Returns `None` if the model has no steps, or if only the split was requested.
+    /// Returns the live bytes of the whole model as curves over the steps, of at most about 1,000
+    /// points each, and the variables that are live at the model's peak (from `named`). Returns
+    /// `None` if the model has no steps, or if only the split was requested.
     pub(super) fn liveness(&self, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.peaks.whole.as_ref()?;
         Some(Liveness {
@@ -101,8 +101,8 @@ impl Inputs<'_> {
 }
 
 impl Curve {
-    /// Converts a computed curve of live bytes to the form that reports contain, with about
-    /// `max_points` points at most.
+    /// Converts a computed curve of live bytes to the form that reports contain, and thins it to at
+    /// most about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let (steps, live) = thin(&curve.points, max_points).into_iter().unzip();
         let (bytes, step) = curve.peak();

@@ -140,9 +140,9 @@ impl Inputs<'_> {
 
     /// Returns the cuts of the split, each with the bytes that cross the cut and the bytes of
     /// always-live variables that the cut duplicates. If the search also computed the bytes of
-    /// stages over the limit, each cut has the effect of moving a layer across it. `shared` has
-    /// groups of layers, as positions in the layer order, with the bytes of the always-live
-    /// variables that all layers of a group use.
+    /// stages over the limit, each cut states how the bytes change if a layer moves across it.
+    /// `shared` has groups of layers, as positions in the layer order, with the bytes of the
+    /// always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         (self.stages().windows(2))
             .enumerate()

@@ -19,9 +19,9 @@ const MAX_TILES: usize = 2_000;
 
 impl TileMap {
     /// Makes the map of all `tiles`, with the bytes of each tile by category; `None` if there are
-    /// no tiles. The map has at most [`MAX_NUMBERS`] numbers, so it may leave out the categories
-    /// with the fewest bytes. `variables` has the largest variables of the fullest tiles, if their
-    /// names are known.
+    /// no tiles. The map has at most 1,000,000 numbers, so it may leave out the categories with the
+    /// fewest bytes. `variables` has the largest variables of the fullest tiles, if their names are
+    /// known.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -66,10 +66,10 @@ impl TileVariables {
         tiles
     }
 
-    /// Stores each variable of a map of tiles as its bytes and an index into a list of distinct
-    /// kinds (name, category, and whether always live), since many tiles have variables of one
-    /// kind. `kind` returns the kind and the bytes of a variable, and `found` has the variables of
-    /// each tile in `tiles`.
+    /// Makes the lists of the largest variables of tiles for a map of tiles; `found` has the
+    /// variables of each tile in `tiles`. A variable is stored as its bytes and an index into a
+    /// list of distinct kinds (name, category, and whether always live), since many tiles have
+    /// variables of one kind. `kind` returns the kind and the bytes of a variable.
     pub(super) fn new<T>(
         tiles: Vec<u32>,
         found: &[Vec<T>],

@@ -1,7 +1,7 @@
-//! Writes a split as the number of blocks on each IPU, as the setting `layers_per_ipu` takes it. A
-//! block is a group of layers, such as a block of a transformer; the model's code places the
-//! operations before and after the blocks. The forms `examples` and `optimum` contain these
-//! numbers, and the option `--layers-per-ipu` reads them.
+//! Writes a split as the number of blocks on each IPU, as in the setting `layers_per_ipu`. A block
+//! is a group of layers, such as a block of a transformer; the model's code places the operations
+//! before and after the blocks. The forms `examples` and `optimum` contain these numbers, and the
+//! option `--layers-per-ipu` reads them.
 
 use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
@@ -49,8 +49,8 @@ fn block(name: &str) -> Option<&str> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the layers of each block (of a transformer, for example). A layer is its position in
-    /// the layer order and its name.
+    /// Returns the layers of each block (of a transformer, for example), each layer as its position
+    /// in the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
         let names = Vec::from_iter(layers.iter().map(|&(_, name)| name));
@@ -105,9 +105,9 @@ impl Draft<'_> {
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
         // A configuration that only counts the blocks on each IPU puts layers before the first
-        // block on the first IPU, and layers after the last block on the last IPU, as
-        // `--layers-per-ipu` does. So a stage may begin with a layer outside blocks (or with Out)
-        // only directly after the last block.
+        // block on the first IPU, and layers after the last block, and Out, on the last IPU, as
+        // `--layers-per-ipu` does. So the only place outside blocks where a stage can begin is
+        // directly after the last block.
         let after = blocks
             .last()
             .map_or(1, |block| block[block.len() - 1].0 + 1);

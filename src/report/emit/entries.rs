@@ -52,10 +52,10 @@ impl<'a> FormSource<'a> {
                 .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the path of the innermost module that begins at a position of the layer order (In, a
-    /// layer or Out); `None` if the profile does not show it. For TensorFlow, returns the Keras
-    /// layer or scope that begins there, as a path without the model's name. If that is unknown,
-    /// returns `name`, the name of the layer; for Out, `None`.
+    /// Returns the module that begins at a position of the layer order (In, a layer or Out), as a
+    /// path. For TensorFlow, this is a Keras layer or scope, without the model's name; if it is
+    /// unknown, the layer's own name (`name`), or `None` for Out. For other frameworks, it is the
+    /// innermost module; `None` if it is unknown.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
@@ -104,9 +104,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds a Python `with` statement for each layer, which sets the virtual graph (an IPU) and the
-    /// pipeline stage of the layer by contexts of PopART's builder. PopART requires both of every
-    /// operation in a pipeline.
+    /// For each layer, adds a Python `with` statement that sets the virtual graph (an IPU) and the
+    /// pipeline stage of the layer. PopART requires both of every operation in a pipeline.
     pub fn layers(&mut self) {
         for (position, layer) in self.source.layers() {
             self.text.at(

@@ -67,8 +67,8 @@ impl<'a> FormSource<'a> {
 
     /// Returns the modules that a position of the layer order (In, a layer or Out) calls in the
     /// model's code. Returns `None` if there is no such position, or if the profile was recorded
-    /// with another framework than `framework`: a configuration for `framework` cannot use the
-    /// names of its modules.
+    /// with a framework other than `framework`, since a configuration needs the module names of its
+    /// own framework.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         (self.split.modules.get(position as usize))
             .filter(|_| self.report.framework().is_none_or(|own| own == framework))
@@ -95,9 +95,10 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
-    /// accumulates gradients: what the user gave or, by default, [`USUAL_MICRO_BATCHES`], raised to
-    /// what the schedule needs (PopART's schedule if the pipeline has none). Returns `None` for
-    /// inference, or if the report has no pipeline.
+    /// accumulates gradients. It is the number that the user gave, by default 128
+    /// ([`USUAL_MICRO_BATCHES`]), raised to what the schedule needs. A pipeline without a schedule
+    /// counts as one with PopART's schedule. Returns `None` for inference, or if the report has no
+    /// pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = (self.report.pipeline.as_ref()).filter(|facts| facts.is_training)?;
         let schedule = match facts.pipeline.schedule {
@@ -121,16 +122,18 @@ impl<'a> FormSource<'a> {
             .collect()
     }
 
-    /// Returns the number of replicas that share optimizer state; 1 for inference, and if none is
-    /// shared.
+    /// Returns the number of replicas that share optimizer state; 1 for inference, or if replicas
+    /// share no state.
     pub fn replicas(self) -> u64 {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns the layers whose outputs the configuration must declare as checkpoints, from which
-    /// PopART recomputes: with `Layer`, all layers; with `Stage`, the last layer of each stage
-    /// except the last stage; with `None`, no layer. `Stage` is returned only for the schedule
-    /// `sequential`.
+    /// Returns which layers have outputs that the configuration must declare as checkpoints, from
+    /// which PopART recomputes:
+    /// - `Layer`: all layers
+    /// - `Stage`, only with the schedule `sequential`: the last layer of each stage except the last
+    ///   stage
+    /// - `None`: no layer
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
             Some(Recompute::Stage) if !self.report.is_sequential() => Recompute::None,

@@ -72,7 +72,7 @@ pub struct Lines<'a> {
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
     /// of the model, or an empty text. A line of the configuration that counts or lists these texts
-    /// by stage gets a copy of them when it is added to `all`.
+    /// by stage gets a copy of them when the line is added to `all`.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -104,10 +104,11 @@ impl<'a> Lines<'a> {
         });
     }
 
-    /// Adds a line of configuration that belongs only to splits in which a stage other than the
-    /// first begins at `position` of the layer order (if `begins` is true), or only to all other
-    /// splits (if false). If only one split is written and the line does not belong to it, nothing
-    /// is added. [`STAGE`] in `text` stands for the index of the stage that contains `position`.
+    /// Adds a line of configuration that belongs only to some splits. If `begins` is true, these
+    /// are the splits in which a stage other than the first begins at `position` of the layer
+    /// order; if it is false, all other splits. If only one split is written and the line does not
+    /// belong to it, nothing is added. [`STAGE`] in `text` stands for the index of the stage that
+    /// contains `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
@@ -162,8 +163,9 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the text of a line of the configuration for the split of `source`, with all values
-    /// put in; `None` if a value is missing, so that the line is left out.
+    /// Returns the text of a line of the configuration for the split of `source`, with each name of
+    /// a value replaced by its value. Returns `None` if a value is missing; the line is then left
+    /// out.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         self.text
             .iter()

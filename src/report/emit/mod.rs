@@ -65,11 +65,15 @@ impl EmitForm {
         option_name(&self)
     }
 
-    /// Chooses the form of configuration that suits the framework of the report; `None` if the
-    /// report has no split, or if no form suits its framework, such as Poplar. For TensorFlow, the
-    /// form has the Keras layer at which each stage begins, if the profile names these layers;
-    /// otherwise the parts of BERT, if each stage begins at the beginning of a block (of a
-    /// transformer); otherwise scopes.
+    /// Chooses the form of configuration that suits the framework of the report. For TensorFlow, it
+    /// is the first of these forms that is possible:
+    /// - the Keras layer at which each stage begins, if the profile names these layers
+    /// - the parts of BERT in each stage, if each stage begins at the beginning of a block of
+    ///   layers
+    /// - the scope at which each stage begins
+    ///
+    /// Returns `None` if the report has no split, or if no form suits its framework, such as
+    /// Poplar.
     pub fn of_report(report: &Report) -> Option<Self> {
         let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {

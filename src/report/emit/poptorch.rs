@@ -179,8 +179,8 @@ const KEYWORDS: &str = "False None True and as assert async await break class co
                         elif else except finally for from global if import in is lambda nonlocal \
                         not or pass raise return try while with yield";
 
-/// Returns whether `part` is a Python name in ASCII. Python reads some other letters as different
-/// letters, so names with them are refused.
+/// Returns whether `part` is a Python name in ASCII. Python replaces some other letters by similar
+/// ones, so names with letters outside ASCII are refused.
 fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())

@@ -1,11 +1,12 @@
 //! Fills the templates of the forms of `--emit` (in the folder `forms`). A template looks like the
-//! configuration that is made from it.
-//!
-//! Text after `# ` is a note for the user. Words in brackets at the start of a line are conditions,
-//! which must all hold for the line to be written; `!` before a word negates the condition. A word
-//! after `$` is replaced by a value or, if the word is a condition, by `true` or `false`. A line
-//! with only a word after `@` is replaced by the lines that a function writes, except two words:
-//! `@text` is where the lines to paste begin, and `@end` ends the form.
+//! configuration that is made from it, except for these marks:
+//! - `# ` at the start of a line: the rest of the line is a note for the user.
+//! - Words in brackets at the start of a line: conditions, which must all hold for the line to be
+//!   written; `!` before a word negates the condition.
+//! - `$` before a word: the word is replaced by a value or, if it is a condition, by `true` or
+//!   `false`.
+//! - `@` before the only word of a line: the line is replaced by the lines that a function writes,
+//!   except that the lines to paste begin at `@text`, and that `@end` ends the form.
 
 use super::{Draft, EmitForm, FormSource};
 use crate::{

@@ -1,6 +1,6 @@
-//! Tests of the configurations of `--emit` as text. `tests/it/report/emit` tests what Python and
-//! YAML read in them. Goldens have the configurations of splits in which In and Out (the operations
-//! before and after the layers) are stages of their own, or are on one IPU.
+//! Tests of the configurations of `--emit` as text; `tests/it/report/emit` tests that Python and
+//! YAML read them. Golden files have the configurations of splits in which In and Out (the
+//! operations before and after the layers) are stages of their own, or are on one IPU.
 
 use super::*;
 use crate::{
@@ -71,7 +71,7 @@ fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} in {text}");
 }
 
-/// Returns the lines of `text`, a configuration, that are no comments.
+/// Returns the lines of `text`, a configuration, that are not comments.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
@@ -289,8 +289,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
         "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
     );
     has(&text, "WARNING: layer b runs before stage 1, too");
-    // If the module at which a stage begins is outside the model's own scope, its name does not
-    // tell which Keras layer calls it.
+    // A stage may begin with a module outside the model's own scope. The name of this module does
+    // not show which Keras layer calls it.
     let leaf = report.split.as_mut().unwrap().modules[3]
         .leaf
         .replace("shared".into());

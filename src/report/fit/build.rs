@@ -17,7 +17,7 @@ use crate::{
 /// a report stays small.
 const MAX_POINTS: usize = 12_000;
 
-/// What a report on a recorded compilation is made from.
+/// The data from which a report on a recorded compilation is made.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
     /// The memory and the cycles that were recorded for the compilation.
@@ -140,10 +140,11 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns the bytes on `tile` by kind of contents. `live` has the variables that are live at
-    /// the tile's peak step, and the names of their categories; recorded bytes beyond these
-    /// variables are gaps. Without lowered variables (`None`), the recorded categories tell the
-    /// bytes of code, and the rest counts as variables.
+    /// Returns the bytes on `tile` by kind of contents, such as variables, code or gaps. `live` has
+    /// the variables that are live at the tile's peak step, and the names of their categories;
+    /// recorded bytes beyond these variables are gaps. If the profile has no lowered variables
+    /// (`None`), the bytes of code come from the recorded categories, and bytes that are neither
+    /// code nor gaps count as variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
         let recorded = &self.profile.recorded.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -163,8 +164,8 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the curve of the live bytes of an IPU, summed over its tiles, with fewer points;
-    /// `None` if the profile has no live bytes of IPUs.
+    /// Returns the curve of the live bytes of an IPU, summed over its tiles and thinned to fewer
+    /// points; `None` if the profile has no live bytes of IPUs.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;

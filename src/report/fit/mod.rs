@@ -311,9 +311,9 @@ impl TileParts {
         sum(self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable to its kind of contents, which follows from `category`,
-    /// the variable's category in the profile. The purpose that its name shows (`name`) tells stash
-    /// and accumulators apart from other variables.
+    /// Adds the bytes of a lowered variable to its kind of contents, such as vertex code. The kind
+    /// follows from `category`, the variable's category in the profile. Only stash and accumulators
+    /// are recognized by `name`, the purpose that the variable's name shows.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -354,9 +354,9 @@ impl TileParts {
         }
     }
 
-    /// Adds the bytes of the stash to those of variables unless `has_stash`, and the bytes of
-    /// accumulators unless `has_accumulators`. The result is comparable with the bytes of a tile
-    /// that do not distinguish these kinds.
+    /// Counts the stash as variables if `has_stash` is false, and accumulators as variables if
+    /// `has_accumulators` is false. The result can be compared with the bytes of a tile for which
+    /// these kinds are unknown.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum([self.variables, mem::take(&mut self.stash)]);

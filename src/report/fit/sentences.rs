@@ -121,8 +121,8 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence that the prediction would have been high enough for every stage with a
-/// reserve of `bytes`.
+/// Returns the sentence which says that the prediction would have been high enough for every stage
+/// with a reserve of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => format!(

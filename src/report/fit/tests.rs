@@ -1,4 +1,5 @@
-//! Tests of matching predicted stages with recorded IPUs, and of the differences between them.
+//! Tests of matching predicted stages with recorded IPUs, and of the differences between prediction
+//! and recording.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
 use crate::{
@@ -187,8 +188,8 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
     );
 }
 
-/// Lowers the recorded variables of a stage by `variables` bytes below the predicted ones, and
-/// raises its recorded exchange code by `exchange` bytes above the predicted one.
+/// Makes the recorded variables of a stage smaller than predicted by `variables` bytes, and its
+/// recorded exchange code larger than predicted by `exchange` bytes.
 fn change(stage: &mut StageComparison, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,

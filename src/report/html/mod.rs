@@ -87,7 +87,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Upper bound on the bytes of an HTML page that its report takes, after compression.
+/// Upper bound on the bytes that a report takes in an HTML page, after compression.
 const MAX_DATA: usize = 2_200_000;
 /// A report of up to this number of bytes is in the HTML page without compression, so that people
 /// can read the data there.
@@ -113,9 +113,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // Drop half of the bytes of possible stages, but keep stages that begin and end near the cuts
-    // of the report's split or of the best splits. The HTML page needs these bytes when its reader
-    // moves cuts.
+    // Drop the bytes of at least half of the possible stages, from which the HTML page computes the
+    // splits that its reader tries. Stages that begin and end near the cuts of the report's split
+    // or of the best splits are kept.
     |report| {
         let stages = report.stages().iter().skip(1);
         let cuts = Vec::from_iter(stages.map(|stage| stage.positions.start));
@@ -132,7 +132,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // Drop all ranges of layers, without which the page's reader cannot move cuts.
+    // Drop the bytes of all possible stages, so that the page's reader cannot move cuts.
     |report| report.what_if = None,
     // Drop all live variables, so that the HTML page has no chart of them.
     |report| report.live_steps = None,

@@ -41,8 +41,8 @@ fn json(report: &Report) -> Value {
     serde_json::from_str(&crate::report::json(report).unwrap()).unwrap()
 }
 
-/// Checks that the HTML page's security policy has the hashes of its style and script; `BLESS=1`
-/// writes them.
+/// Checks that the HTML page's security policy has the hashes of the page's style and script. With
+/// `BLESS=1`, the test writes these hashes.
 #[test]
 fn the_policy_lets_one_style_and_one_script_be() {
     let page = viewer();
@@ -197,8 +197,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
-/// Each function of [`LEFT_OUT`] removes its part of the report, and nothing that a later function
-/// removes.
+/// The functions in [`LEFT_OUT`] remove parts of a report, one by one, until its HTML page is small
+/// enough. Each function must remove its own part, and nothing that a later function removes.
 #[test]
 fn what_tells_least_is_left_out_first() {
     let mut report = report();

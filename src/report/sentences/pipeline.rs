@@ -35,9 +35,9 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     .collect()
 }
 
-/// Returns the sentence that the fullest stage needs the most memory in the weight update, so that
-/// keeping optimizer state off the chip does not lower the peak. Returns `None` if the forward and
-/// backward passes need more memory than the update.
+/// Returns the sentence which says that the fullest stage needs more memory in the weight update
+/// than in the forward and backward passes. Returns `None` if the passes need more, or if all
+/// optimizer state is on the chip.
 fn deciding(report: &Report) -> Option<String> {
     let stage = report.split.as_ref()?.fullest()?;
     let update = stage.update().filter(|update| update.decides)?;
@@ -78,8 +78,9 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let step = report.step.as_ref();
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // If the time of a step includes streaming, the search may have placed optimizer state off
-        // the chip only because the step is then faster. So the sentence gives no reason.
+        // The time of a step may include the transfers of optimizer state that is off the chip. The
+        // search may then have chosen this place only because the step is faster, so the sentence
+        // gives no reason.
         StatePlace::OffChip if step.is_some_and(|step| step.streaming_is_counted == Some(true)) => {
             ""
         }
@@ -93,7 +94,7 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
 }
 
 /// Returns the words that name the schedule, the recomputation, the type of accumulators and the
-/// place of optimizer state. For the schedule `none`, they say why there is no pipeline.
+/// place of optimizer state. For the schedule `none`, the words say why there is no pipeline.
 pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = match facts.pipeline.state {
@@ -171,9 +172,9 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns the sentence that the pipeline recomputes activations by default, with the bytes that
-/// the split needs without recomputation. Returns `None` if the user chose the recomputation, or if
-/// nothing is recomputed.
+/// Returns the sentence which says that the pipeline recomputes activations by default, with the
+/// bytes that the split needs without recomputation. Returns `None` if the user chose the
+/// recomputation, or if nothing is recomputed.
 fn by_default(facts: &PipelineFacts) -> Option<String> {
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
     let head = match facts.recording.framework {
@@ -201,8 +202,8 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts.alternatives.iter().map(sentence).collect()
 }
 
-/// Returns the sentence that several replicas of a smaller pipeline are faster, with the bytes of
-/// gradients that the replicas exchange. Returns `None` if replicas are not faster.
+/// Returns the sentence which says that several replicas of a smaller pipeline are faster, with the
+/// bytes of gradients that the replicas exchange. Returns `None` if replicas are not faster.
 pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;

@@ -98,14 +98,15 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// If at least this number of layers use one weight, popliner proposes to pass the weight on as an
-/// activation. A tie of an embedding and a head, the usual one, has only two.
+/// Lower bound on the layers with one shared weight for which popliner proposes to pass the weight
+/// on as an activation. The usual case, an embedding and a head with one weight, has only two
+/// layers.
 const MANY: usize = 3;
 
 /// Returns the sentence that proposes how a weight of many layers can stay on one IPU: the model
 /// reads the weight once and passes it on as an activation. The sentence states the bytes that each
-/// cut then carries. Returns `None` unless the report has a split that fits if such a weight is
-/// untied (no longer kept on one IPU).
+/// cut then carries. Returns `None` unless untying such a weight (giving each IPU its own copy)
+/// makes a split fit.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = (refusal.relaxations.iter()).flat_map(|own| &own.weights);
     let tie = (report.tied_weights.iter()).find(|tie| {
@@ -118,8 +119,8 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     ))
 }
 
-/// Returns the sentence that gives the fewest IPUs on which the model fits, or that says that it
-/// fits on none of the tried numbers of IPUs. Returns `None` if no other numbers were tried.
+/// Returns the sentence that gives the fewest IPUs on which the model fits or, if the model fits on
+/// none of the tried numbers of IPUs, says so. Returns `None` if no other numbers were tried.
 fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
         return Some(format!(

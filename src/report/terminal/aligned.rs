@@ -18,9 +18,9 @@ const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 const MIN_LAYERS: usize = 24;
 
 /// Returns the text of a table with aligned columns. If the table is too wide for the terminal,
-/// columns are removed until it fits or two are left: first columns without layers, from the right,
-/// then columns with layers. Names of layers may take several lines, and a last line names the
-/// removed columns.
+/// names of layers are broken into several lines, and columns are removed until the table fits or
+/// has two columns. Columns with names of layers are removed last, all other columns from the
+/// right. A last line of the text names the removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     if let Some(limit) = rows.highest_limit() {
@@ -68,8 +68,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// Computes the width of a table in columns of text. `widths` has the widths of its cells by
-/// column, to which the space between columns is added.
+/// Computes the width of a table, in columns of text, from the widths of its columns (`widths`) and
+/// the space between them.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     widths
         .map(|width| width + 2)

@@ -32,7 +32,8 @@ const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ),
 ];
 
-/// Returns the coordinates of a colour such as `#3d6fb0` in the CIELAB colour space.
+/// Returns the coordinates in the CIELAB colour space of a colour such as `#3d6fb0`, as people with
+/// the colour vision `seen` see it.
 fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     let linear = [1, 3, 5].map(|at| {
         let channel = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
@@ -85,8 +86,9 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
     })
 }
 
-/// Checks that colours of parts of memory differ clearly, and those of adjacent parts most; a
-/// distance of 2.3 is just noticeable for most people.
+/// Checks that the colours of parts of memory differ clearly, and the colours of adjacent parts
+/// even more. The distance between two colours is in CIELAB, where 2.3 is just noticeable for most
+/// people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
     // The order in which charts stack parts of memory, as in `colours.js`: variables, vertex code
