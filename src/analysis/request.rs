@@ -177,8 +177,9 @@ impl Request {
         }))
     }
 
-    /// Returns the numbers of replicas among which sharded optimizer state is tried: the number in
-    /// the request or, if it has none, 2 and 4, as far as there are enough IPUs.
+    /// Returns the numbers of replicas to try with optimizer state that is sharded over replicas:
+    /// the number that `--replicas` gives; without it, 2 and 4 as far as there are enough IPUs, or
+    /// none if the user gives a split or one amount of memory for each IPU.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
