@@ -1,4 +1,4 @@
-//! The options of each golden: its name and its options in each line.
+//! The options of each golden (a file with expected output): in each line its name and its options.
 
 /// The fixtures that run with all of [`OPTIONS`]: inference and training.
 pub const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];

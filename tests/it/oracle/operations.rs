@@ -46,7 +46,7 @@ pub(super) struct Visit {
     pub(super) times: u64,
 }
 
-/// Follows "The walk". Panics if the file is cyclic.
+/// Visits all programs by docs/model.md, "The walk". Panics if the file is cyclic.
 pub(super) fn walk(profile: &Profile) -> Vec<Visit> {
     let mut visits = Vec::new();
     for &root in &profile.roots {
