@@ -1,15 +1,14 @@
 //! Answers a request: finds the best split of the layers into stages, and chooses the layers, the
 //! pipeline, and where optimizer state is kept.
 //!
-//! Choices are tried in a fixed order, and the first choice for which a split fits gives the
-//! answer:
+//! The first of these choices for which a split fits gives the answer:
 //!
 //! - Optimizer state is on the chip, then off the chip, then sharded over replicas, then both.
 //! - For each of these places, layers are whole, then (on several IPUs) divided into modules.
 //!
-//! So more IPUs or more memory never turn a model that fits into one that does not. If nothing
-//! fits, the answer is the split with the lowest peak memory. If the model was recorded with
-//! several micro-batch sizes, the answer is the best over all sizes.
+//! This order also ensures that more IPUs or more memory never turn a model that fits into one that
+//! does not. If nothing fits, the answer is the split with the lowest peak memory. If the model was
+//! recorded with several micro-batch sizes, the answer is the best over all sizes.
 //!
 //! `claims.rs` asks for the answers to changed requests (other options, limits or numbers of IPUs),
 //! which the report also states.

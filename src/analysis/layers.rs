@@ -250,9 +250,9 @@ impl Analysis {
         })
     }
 
-    /// Divides layers into the modules inside them until no module contains further modules; `None`
-    /// if no layer can be divided. Layers that options name stay whole, or the options would no
-    /// longer apply.
+    /// Divides layers into the modules inside them, again and again while there are at most 400
+    /// layers; `None` if no layer can be divided. Layers that options name stay whole, or the
+    /// options would no longer apply.
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {

@@ -226,9 +226,9 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns the best split on each of `numbers`, numbers of IPUs in a replica, with the layers
-    /// and the pipeline of `answer`, the best split for `request`. If no split fits on a number of
-    /// IPUs, returns the split with the lowest peak.
+    /// Returns the best split on each number of IPUs in `numbers`, counted in one replica, with the
+    /// layers and the pipeline of `answer`, the best split for `request`. If no split fits on a
+    /// number of IPUs, returns the split with the lowest peak.
     fn by_ipus(
         &self,
         request: &Request,

@@ -66,7 +66,7 @@ impl Damage {
         match self {
             Empty(table) => case.sql(&format!("DELETE FROM {table}")),
             Context(change, which, kind) => {
-                // Without programs of this kind, all programs count.
+                // If there is no program of this kind, choose among all programs.
                 let sql = format!(
                     "SELECT coalesce({which}(CASE t.name WHEN '{kind}' THEN p.debug_id END),
                                      {which}(p.debug_id))

@@ -105,7 +105,8 @@ impl Oracle {
         variables.copied().collect()
     }
 
-    /// Returns, for each tile, the highest live bytes at any step of the operations, and this step.
+    /// Returns the highest live bytes on each tile, and their step. Only steps between the first
+    /// and the last step of the operations count, or of those with a layer, if any has one.
     fn peaks(&self, operations: &[usize]) -> (Vec<u64>, Vec<Option<usize>>) {
         let tiles = self.profile.tiles;
         let layered = self.layered(operations);

@@ -7,7 +7,8 @@ use super::contexts::Contexts;
 use super::names::{Name, Namer};
 use super::read::{Profile, Program};
 
-/// One operation. Its programs and variables are the ones of the first operation with its uid.
+/// One operation. Operations with one `uid` (id of the context) have the programs and variables of
+/// the first of them.
 pub struct Operation {
     pub uid: u64,
     pub name: String,
