@@ -43,8 +43,8 @@ use std::path::Path;
 pub struct Analysis {
     /// The operations, variables and recorded memory of the model.
     pub model: Model,
-    /// Index that finds lowered variables of the profile by name. `None` for a saved model, and if
-    /// [`ReadOptions::names`] was not set.
+    /// Looks up the lowered variables (parts of tensors on one tile) of any tile, with their names.
+    /// `None` for a saved model, and if [`ReadOptions::names`] was not set.
     lookup: Option<ProfileLookup>,
     /// Where the model comes from: the paths of the files, the version of Poplar and the time of
     /// compilation, and the contents of `framework.json` and `app.json` if these were read.
@@ -53,8 +53,8 @@ pub struct Analysis {
     /// debug file, in this order; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
     /// Warnings about the files, each with the path of its file. Contradictions between tables of
-    /// the files are not among these warnings: the report states whether they could change its
-    /// verdict.
+    /// the files are not among them: the report itself says whether such a contradiction could
+    /// change its verdict (whether the split fits).
     pub warnings: FileWarnings,
 }
 
@@ -65,8 +65,9 @@ pub struct ReadOptions {
     /// Whether to find the tile and step at which the whole model takes the most memory, with the
     /// names of the variables that are live there.
     pub memory_peak: bool,
-    /// Whether to build an index that finds lowered variables by name. A full report needs this
-    /// index. The index takes about 20 bytes for each lowered variable.
+    /// Whether to keep the data from which a report looks up the variables on a tile and their
+    /// names. These data take about 20 bytes for each lowered variable (the part of a tensor on one
+    /// tile). A full report needs them.
     pub names: bool,
     /// Whether to accept a profile whose tables contradict each other, and a debug file that is
     /// damaged or belongs to another compilation. The report on such files has no verdict.
@@ -74,11 +75,8 @@ pub struct ReadOptions {
 }
 
 impl Analysis {
-    /// Reads `profile.pop` and `debug.cbor`, with an index of variable names and without progress
-    /// bars.
-    ///
-    /// # Errors
-    /// If a file cannot be read or understood; the error names the file.
+    /// Reads `profile.pop` and `debug.cbor`, with the data to look up names of variables
+    /// ([`ReadOptions::names`]) and without progress bars.
     pub fn read(profile: &Path, debug: &Path) -> Result<Self> {
         let options = ReadOptions {
             names: true,
@@ -134,10 +132,9 @@ impl Analysis {
         Self::new(model, files, allow_incomplete)
     }
 
-    /// Creates the analysis of `model`, with its warnings, the data about its compilation, and the
-    /// paths of the input `files`. If `allow_incomplete` is false, returns an error if tables of
-    /// the profile are missing or contradict each other so badly that any number of bytes may be
-    /// wrong.
+    /// Creates the analysis of `model`, which was read from `files`. Returns an error if
+    /// `allow_incomplete` is false and the profile's tables are so incomplete or contradictory that
+    /// any number of bytes may be wrong.
     fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
         check(&model.contradictions, files.displayed(), allow_incomplete)?;
         Ok(Self {
@@ -169,9 +166,9 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns three layer orders of a model with layers 0 to 3: with Out after the last layer,
-    /// with Out in the position of In, and with the one position None in place of In and Out
-    /// (classic memory model).
+    /// Returns the order of positions of a model with layers 0 to 3 in three variants: `In 0 1 2 3
+    /// Out`, `In+Out 0 1 2 3`, and `None 0 1 2 3` (classic memory model). In and Out are the
+    /// operations before and after the layers; None is all operations without a layer.
     pub(super) fn orders() -> [Positions; 3] {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());

@@ -60,9 +60,8 @@ pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Returns `text` as a table cell that neither a spreadsheet nor a terminal executes. A formula
-/// begins with an added `'`, as OWASP recommends. Numbers are unchanged. The CSV writer adds
-/// quotes.
+/// Returns `text` as a table cell that neither a spreadsheet nor a terminal executes: a formula
+/// gets `'` at the start, as OWASP recommends. Numbers are unchanged. The CSV writer adds quotes.
 pub fn cell(text: &str) -> String {
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
@@ -85,8 +84,8 @@ pub(crate) fn is_digits(text: &str) -> bool {
 }
 
 /// Escapes text so that Markdown shows it literally, never as a table cell, link, HTML or mention.
-/// ASCII letters, digits and spaces are unchanged; any other text becomes code in which most signs
-/// are entities.
+/// ASCII letters, digits and spaces are unchanged; text with any other character becomes a `<code>`
+/// element in which most punctuation is written as HTML entities.
 pub fn markdown(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
     let text = printable(text);
@@ -106,8 +105,8 @@ pub fn markdown(text: &str) -> String {
     format!("<code>{text}</code>")
 }
 
-/// Quotes a word for a shell, if it needs quotes. Characters that [`is_obeyed`] selects need
-/// `$'...'`, which bash and zsh support.
+/// Quotes a word for a shell, if it needs quotes. Characters that a terminal acts on, such as line
+/// ends, need `$'...'`, which bash and zsh support.
 pub fn shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

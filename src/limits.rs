@@ -5,15 +5,13 @@
 //! that large models could reach grows with the size of the file. A test compares the bounds with
 //! the table in SECURITY.md.
 
-/// A bound that grows with the number of items, such as variables or programs, in the input file.
-/// The bound is the larger of [`least`](Self::least), and of [`each`](Self::each) times the number
-/// of items.
+/// A bound that grows with the number of items, such as variables or programs, in the input file:
+/// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// The bound for a file with few items. It applies as long as it is higher than `each` times
-    /// the number of items.
+    /// The bound for a file with few items.
     pub least: usize,
-    /// The bound per item. It determines the bound for a file with many items.
+    /// The bound per item, for a file with many items.
     pub each: usize,
 }
 
@@ -52,8 +50,8 @@ pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 /// Maximum nesting depth of the CBOR items in `debug.cbor`. Each level takes stack memory in the
 /// decoder.
 pub const NESTED_ITEMS: usize = 256;
-/// Maximum number of ancestors of a debug context. Real contexts have about ten ancestors. The
-/// chain of ancestors is followed for each program.
+/// Maximum number of ancestors of a debug context, since the chain of ancestors is followed for
+/// each program. Real contexts have about ten ancestors.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
 // --- Bounds on the model that is built from `profile.pop` and `debug.cbor` ---
@@ -66,9 +64,9 @@ pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of costs of stages that are stored for the search. There is one cost for each
-/// range of consecutive layers and each number of stages that may follow the range. Splits into so
-/// many stages that more costs would be needed are not searched.
+/// Maximum number of costs of stages that are stored for the search: one for each range of
+/// consecutive layers and each number of stages that may follow the range. The more layers a model
+/// has, the fewer stages are therefore tried.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
@@ -84,31 +82,31 @@ pub const CYCLES: u64 = 1 << 62;
 /// Maximum length in bytes of the names and inputs of all operations together. The texts of a debug
 /// context count once for each path of calls that leads to the context.
 pub const TEXT: usize = 1 << 28;
-/// Maximum number of different use sets. A use set is the set of all operation groups that use a
-/// variable; many variables have the same use set. The bound grows with the number of variables in
-/// the profile. Real models have about 10^4 use sets.
+/// Maximum number of different use sets. A use set is the set of all operation groups (operations
+/// with the same debug context) that use a variable; many variables have the same use set. The
+/// bound grows with the number of variables in the profile. Real models have about 10^4 use sets.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
-/// Maximum number of pairs of a variable and an operation group that uses the variable. The bound
-/// grows with the number of variables in the profile.
+/// Maximum number of pairs of a variable and an operation group (operations with the same debug
+/// context) that uses it. The bound grows with the number of variables in the profile.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
 /// Maximum number of pairs of a cluster and one of its use sets. A use set is the set of all
-/// operation groups that use a variable. A cluster consists of those programs of an operation group
-/// whose variables have the same use sets. The bound grows with the number of programs in the
-/// profile.
+/// operation groups (operations with the same debug context) that use a variable. A cluster has
+/// those programs of one group whose variables have the same use sets. The bound grows with the
+/// number of programs in the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Maximum number of runs in the code of all operation groups together. A run consists of
-/// neighbouring tiles that have the same number of bytes of code. The bound grows with the number
-/// of runs in the profile. Each program belongs to one group, so groups have more runs than the
-/// profile only if many programs refer to the same rows of the profile.
+/// Maximum number of runs that store the code of all operation groups (operations with the same
+/// debug context). A run is a row of neighbouring tiles with the same number of bytes of code. The
+/// bound grows with the number of runs in the profile. Groups have more runs than the profile only
+/// if many programs share code in the profile, since each program belongs to one group.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
@@ -116,32 +114,31 @@ pub const CODE_RUNS: Growing = Growing {
 /// Maximum number of layers of a model. With more layers, the costs of all ranges of layers would
 /// not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of visits to members of use sets while operations are assigned to layers, or
-/// while the data flow is computed. A use set is the set of all operation groups that use a
-/// variable. Real models need about 10^6 visits.
+/// Maximum number of visits to uses of variables in one loop, while operations are assigned to
+/// layers or while the data flow is computed. Real models need about 10^6 visits.
 pub const LOOKS: usize = 1 << 28;
 /// Maximum number of ends of all different edges in the data flow between operations. An edge has
 /// one end at the operation where it starts, and one end at each operation to which it leads. Real
 /// models have about 10^5 ends.
 pub const FLOW: usize = 1 << 24;
-/// Maximum number of distinct pairs of an operation group without a layer, and a set of layers. The
-/// set has the layers that share a variable with the group, and helps to decide to which layers the
-/// group belongs. Real models have about 10^4 pairs.
+/// Maximum number of distinct pairs of an operation group (operations with the same debug context)
+/// and a set of layers. The group has no layer of its own. The layers share a variable with the
+/// group, and help to decide to which layers it belongs. Real models have about 10^4 pairs.
 pub const PAIRS: usize = 1 << 22;
-/// Maximum number of members of all distinct sets of layers together. One set has the layers that a
-/// variable or an operation belongs to; In and Out (what runs before and after the layers) count as
-/// layers here. Real models have about 10^6 members.
+/// Maximum total size of all distinct sets of layers. Such a set has the layers that a variable or
+/// an operation belongs to; In and Out (what runs before and after the layers) count as layers
+/// here. Real models have about 10^6 members in all sets.
 pub const PLACES: usize = 1 << 24;
 
 // --- Bounds on the tables that hold the bytes of each layer ---
 
-/// Maximum number of entries that are stored for one tile; they take 128 MB. Each entry assigns the
-/// bytes of a variable or of code to a range of consecutive layers. Models of 10^7 variables have
-/// about 10^5 entries.
+/// Maximum number of entries that are stored for one tile, which then take 128 MB. Each entry
+/// assigns the bytes of a variable or of code to a range of consecutive layers. Models of 10^7
+/// variables have about 10^5 entries.
 pub const ENTRIES: usize = 1 << 23;
-/// Maximum number of cells in the memory table of one tile, which takes 128 MB in each thread. The
-/// table has the bytes of the tile by layer, and by liveness step at which the memory can reach a
-/// peak. Large models have about 10^6 cells.
+/// Maximum number of cells in the memory table of one tile, which then takes 128 MB in each thread.
+/// A cell has the bytes of one layer at one liveness step; only steps at which memory can reach a
+/// peak are in the table. Large models have about 10^6 cells.
 pub const CELLS: usize = 1 << 25;
 
 // --- Bounds on saved models ---

@@ -17,27 +17,20 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, io, ops::Deref, path::Path};
 use thiserror::Error;
 
-/// What a message about a damaged profile tells the user to do.
+// Ends of messages: each text says what the user can do.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
-/// What a message about damaged debug contexts tells the user to do.
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
-/// What a message about debug contexts of another compilation tells the user to do.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// The way out in a message about a file given as a profile that is no `profile.pop`.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// The way out in a message about a file given as a debug file that is no `debug.cbor`.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// What a message about a profile that exceeds a bound of [`crate::limits`] tells the user to do.
-/// Such a profile is usually damaged.
+/// Ends a message about a profile that exceeds a bound of [`crate::limits`]. Such a profile is
+/// usually damaged.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
-/// What a message about an error in PopLiner itself tells the user to do.
 pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
-/// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// The way out in a message about a file that is compared with, but is no report of PopLiner.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
 /// The reason why the contents of a file cannot be read or used. The caller adds the name of the
@@ -46,7 +39,7 @@ pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 #[error("{0}")]
 pub struct FileError(String);
 
-/// The result of reading a file. The error is a [`FileError`] unless the second parameter names
+/// The result of reading a file. The error is a [`FileError`] unless the type parameter `E` names
 /// another type.
 pub(crate) type Result<T, E = FileError> = std::result::Result<T, E>;
 
@@ -58,8 +51,8 @@ impl FileError {
     }
 }
 
-/// Returns the error that a file cannot be used, with the message `text`, which must end with what
-/// the user can do and be listed in docs/messages.md.
+/// Returns `Err` with a [`FileError`], for a file that cannot be used. The message `text` must end
+/// with what the user can do and be listed in docs/messages.md.
 pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }

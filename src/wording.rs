@@ -120,8 +120,8 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Units {
-    /// Chooses the unit in which to write `bytes`. [`Units::Auto`] becomes the largest unit of
-    /// which `bytes` are at least one; all other units stay.
+    /// Chooses the unit in which to write `bytes`. [`Units::Auto`] becomes the largest of bytes,
+    /// KiB and MiB that is not larger than `bytes`; any other unit stays.
     pub fn for_bytes(self, bytes: u64) -> Self {
         match self {
             Self::Auto if bytes >= MIB => Self::MiB,

@@ -1,15 +1,17 @@
-//! Answers a request: chooses the layers, the pipeline, and where optimizer state is kept, and
-//! finds the best split of the layers into stages.
+//! Answers a request: finds the best split of the layers into stages, and chooses the layers, the
+//! pipeline, and where optimizer state is kept.
 //!
-//! Optimizer state is kept on the chip if a split fits that way, else off the chip, else sharded
-//! over replicas. For each of these choices, whole layers are tried first and, if no split of whole
-//! layers fits on several IPUs, the modules inside the layers. The first choice with a split that
-//! fits gives the answer, so that more IPUs or more memory never turn a model that fits into a
-//! model that does not fit. If nothing fits, the answer is the split with the lowest peak memory.
+//! The first of these choices for which a split fits gives the answer:
 //!
-//! If the model was recorded with several micro-batch sizes, the best answer over all sizes counts.
-//! `claims.rs` answers the user's request again with other options, limits or numbers of IPUs, as
-//! the report states them.
+//! - Optimizer state is on the chip, then off the chip, then sharded over replicas, then both.
+//! - For each of these places, layers are whole, then (on several IPUs) divided into modules.
+//!
+//! This order also ensures that more IPUs or more memory never turn a model that fits into one that
+//! does not. If nothing fits, the answer is the split with the lowest peak memory. If the model was
+//! recorded with several micro-batch sizes, the answer is the best over all sizes.
+//!
+//! `claims.rs` asks for the answers to changed requests (other options, limits or numbers of IPUs),
+//! which the report also states.
 
 use super::{Analysis, FurtherProfile, Layers, Request, further::check_same};
 use crate::{
@@ -62,9 +64,8 @@ struct Choice {
 #[derive(Debug)]
 pub struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// One entry per profile that was recorded with this micro-batch size: the layers of the model
-    /// in that profile. The main profile is first, then those with another available memory
-    /// proportion.
+    /// One entry per profile that was recorded with `samples` samples in a micro-batch: the layers
+    /// of the model in that profile. The main profile, if it is one of them, is first.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Number of samples in a micro-batch of the profile. `None` for the main profile (the first
@@ -196,10 +197,10 @@ impl<'s> Answers<'s> {
         Ok(lowest)
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order. If the user's split
-    /// cuts inside layers that a micro-batch runs through several times, only pipelines whose
-    /// stages take turns (never run at the same time) can run it; an error if `request` rules these
-    /// pipelines out.
+    /// Returns the pipelines that `request` allows, in groups to try in order. The user's split may
+    /// cut between layers that a micro-batch runs through several times. Such a cut needs a
+    /// pipeline whose stages take turns (never run at the same time); returns an error if `request`
+    /// rules these pipelines out.
     fn pipelines_to_try(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         if request.judged.is_none() {
             return self.pipelines(request);
@@ -226,10 +227,9 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// If the layers of `answer` are modules inside layers, joins the modules of each layer that
-    /// the split does not cut, and returns the best split of the joined layers, since whole layers
-    /// are easier to configure. Returns `answer` itself if its layers are whole layers already, or
-    /// if no split of the joined layers is found.
+    /// Replaces modules by whole layers, which are easier to configure, where the split of `answer`
+    /// does not cut a layer. Returns the best split of these layers. Returns `answer` itself if its
+    /// layers are whole already, or if no split of the new layers fits.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -383,8 +383,8 @@ impl<'s> Answers<'s> {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // Add the path of the profile to an error that has no context yet: an error with
-            // context has the path.
+            // Add the path of the profile, unless the error has a context, which already has the
+            // path.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }
@@ -435,8 +435,8 @@ impl<'s> Level<'s> {
 
 impl<'s> Answer<'_, 's> {
     /// Returns the memory and time of ranges of layers in the pipeline of the best split. `reach`
-    /// has the maximum bytes of a range and the maximum number of stages, up to which all ranges
-    /// are computed. If `reach` is `None`, returns only the ranges that the search has computed.
+    /// says which ranges to compute: those up to a number of bytes, for splits up to a number of
+    /// stages. If `reach` is `None`, returns only the ranges that the search has computed.
     pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {

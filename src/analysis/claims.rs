@@ -1,6 +1,6 @@
 //! Finds the best splits for changed copies of the user's request, such as one with fewer IPUs. The
-//! report takes from them its statements about other memory limits, numbers of IPUs, pipelines and
-//! constraints.
+//! statements of the report about other memory limits, numbers of IPUs, pipelines and constraints
+//! come from these splits.
 
 use super::{
     Request,
@@ -21,15 +21,17 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// Every number of IPUs up to this number (the size of a POD16) is tried for sweeps (`--sweep`),
-/// plans (`--plan`) and the other splits of a report; of larger numbers, only some are.
+/// Number of IPUs in a POD16. Plans (`--plan`) and the what-if results of a report cover every
+/// number of IPUs up to this one, and only some larger numbers. If the number of IPUs is open and
+/// no split fits, a sweep (`--sweep`) ends here.
 pub const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;
 
-/// Maximum number of constraints and tied weights that are tested one by one for whether the model
-/// fits only without them. More tests would take too long.
+/// Maximum number of constraints and tied weights (weights that several layers share) that are
+/// restored one by one, to find out which of them the user must give up. More trials would take too
+/// long.
 const MAX_TRIED: usize = 100;
 
 /// Maximum number of rows that `--plan` prints, so that users can compare them at a glance.
@@ -118,8 +120,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the best split on the fewest IPUs on which the model fits, if `request` has too few.
-    /// Returns `None` if the model does not fit on [`MOST_IPUS`] either, if `request` leaves the
-    /// number of IPUs open, or if it has one amount of memory for each IPU.
+    /// Returns `None` if the model does not fit on 64 IPUs either, if `request` leaves the number
+    /// of IPUs open, or if it has one amount of memory for each IPU.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -152,9 +154,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
-    /// Returns the best split with the smallest memory of a tile, the same on every IPU, with which
-    /// the model fits on the IPUs of `request`. This memory is the peak of `answer`, which must be
-    /// the split with the lowest peak, plus the reserve.
+    /// Returns the best split for the smallest tile memory with which the model fits on the IPUs of
+    /// `request`. This memory, the same on every IPU, is the peak memory of `answer` plus the
+    /// reserve; `answer` must be the split with the lowest peak.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -164,10 +166,10 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Some code of users takes only the number of blocks (numbered layers) on each IPU, and
-    /// decides alone where all other layers run. Returns the split that such code makes with the
-    /// numbers of blocks of the best split, `answer`. Returns `None` if it is the same split, or if
-    /// the numbers give no valid split.
+    /// Some users' code takes only the number of blocks (numbered layers) on each IPU, and decides
+    /// itself where all other layers run. Returns the split that such code makes from the numbers
+    /// of blocks in the best split, `answer`. Returns `None` if both splits are the same, or if the
+    /// numbers give no valid split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let positions = &answer.level.layers.placement.positions;
         let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
@@ -226,9 +228,10 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights (shared by several layers) that the
-    /// user can give up to make the model fit: one set with only constraints and one with only tied
-    /// weights or, if neither exists, a set that may have both.
+    /// Returns the best splits that fit if the user gives up some constraints or tied weights
+    /// (weights that several layers share). Each of these splits gives up a minimal set: one set
+    /// with only constraints and one with only tied weights or, if neither exists, one set that may
+    /// have both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -244,9 +247,9 @@ impl<'s> Answers<'s> {
     }
 
     /// Finds a minimal set of constraints and tied weights (shared by several layers) without which
-    /// a split fits, and returns the best split without them; `None` if there is no such set. All
-    /// are numbered, first the constraints of `request`, then `ties`; only those with the numbers
-    /// `removable` may be in the set.
+    /// a split fits, and returns the best split without them; `None` if there is no such set.
+    /// `removable` has the indices of the candidates: constraints of `request` come first, then
+    /// `ties`.
     fn minimal(
         &self,
         request: &Request,
@@ -347,8 +350,8 @@ impl<'s> Answers<'s> {
 
     /// Returns the rows of a plan (`--plan`): first the best split `answer`, then the best split of
     /// each pipeline on each number of IPUs, with optimizer state in the same place as in `answer`
-    /// or off the chip. A row is left out if another row is better in number of IPUs, time and
-    /// memory at once.
+    /// or off the chip. A row is left out if an earlier row is at least as good in number of IPUs,
+    /// time and memory, or differs little from it.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
         if !answer.best.fits || request.judged.is_some() {
             return Ok(Front::default());

@@ -55,9 +55,8 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood; the error names the file. Also if tables are missing
-    /// and the bytes that are wrong without them have no bound, unless `options` allows an
-    /// incomplete profile.
+    /// If a file cannot be read or understood; the error names the file. Also if missing tables
+    /// could make any number of bytes wrong, unless `options` allows an incomplete profile.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }

@@ -102,10 +102,11 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Tries to read `ipus`, a value of `--layers-per-ipu`, as a list with the IPU index of each
-    /// layer or block (numbered layer). Returns the number of layers or blocks on each IPU; `None`
-    /// if `ipus` has another length, or if its numbers may also be these counts already. In the
-    /// second case, the returned flag is true, so that the command can warn.
+    /// Tries to read `ipus`, a value of `--layers-per-ipu`, as the IPU index of each layer or block
+    /// (numbered layer). Returns the number of layers or blocks on each IPU, or `None` if the list
+    /// is not of this kind: its length is neither the number of layers nor of blocks, or its
+    /// numbers add up to one of these, and so may be counts. The flag is true in the last case, so
+    /// that the command warns.
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -238,10 +239,10 @@ fn listed_in(path: &str) -> Result<String> {
         .to_string())
 }
 
-/// Returns where each IPU but IPU 0 begins, as positions (In, then layers). `counts` has the number
-/// of layers on each IPU, `None` for an equal share. If the numbers do not add up to the number of
-/// layers, they count blocks (numbered layers, such as encoder layers), as configuration files of
-/// frameworks do. An error if they add up to neither.
+/// Returns the first position (In is 0, then the layers) of each IPU except IPU 0. `counts` has the
+/// number of layers on each IPU, `None` for an equal share of the rest. If the numbers do not add
+/// up to the number of layers, they count blocks (numbered layers, such as encoder layers), as
+/// configuration files of frameworks do. An error if they add up to neither.
 fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names);
@@ -293,7 +294,8 @@ pub fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
 }
 
 /// Returns the number of layers on each IPU of a model with `layers` layers. IPUs with `None` in
-/// `counts` share the layers that the user did not assign; the first of them get the remainder.
+/// `counts` get equal shares of the layers that the other IPUs leave; if these do not divide
+/// evenly, the first of the IPUs get one layer more.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let left = counts
         .iter()

@@ -120,12 +120,12 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Returns whether no option says how to find layers, so that the tool finds them in the best way.
+/// Returns whether the user leaves open how to find layers, by a regex or by modules.
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
 
-/// Returns whether the model has a layer of each of `names`, apart from `In` and `Out`.
+/// Returns whether `layering` has a layer for each of `names`. `In` and `Out` need none.
 fn has_all(layering: &Layering, names: &[String]) -> bool {
     names.iter().all(|name| {
         ["In", "Out"].contains(&&**name) || layering.places_named(name).next().is_some()
@@ -135,8 +135,8 @@ fn has_all(layering: &Layering, names: &[String]) -> bool {
 impl<'a> Layers<'a> {
     /// Returns finer layers, which are tried if no split of the requested layers fits. `number` is
     /// 1 for the first attempt. If the modules of the model can replace the requested layers, they
-    /// are tried first. The modules inside the layers are tried last. Returns `None` if all of
-    /// these have been tried, for the classic memory model, and for the greedy solver.
+    /// are tried first. The modules inside the layers are tried last. Returns `None` after the last
+    /// attempt, for the classic memory model, and for the greedy solver.
     pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
@@ -250,9 +250,9 @@ impl Analysis {
         })
     }
 
-    /// Divides layers into the modules inside them until no module contains further modules; `None`
-    /// if no layer can be divided. Layers that options name stay whole, or the options would no
-    /// longer apply.
+    /// Divides layers into the modules inside them, again and again while there are at most 400
+    /// layers; `None` if no layer can be divided. Layers that options name stay whole, or the
+    /// options would no longer apply.
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
@@ -331,7 +331,7 @@ pub fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
 
 const NAMES_SHOWN: usize = 10;
 
-/// Lists up to [`NAMES_SHOWN`] distinct operation names for an error message, one on each line.
+/// Lists up to ten distinct operation names for an error message, one on each line.
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {

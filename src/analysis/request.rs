@@ -36,10 +36,9 @@ pub struct Request {
     /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU of a replica. If
     /// empty, all IPUs have the tile memory that the profile records.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs over all replicas. If `None`, the number comes from the first of these that
-    /// applies: one IPU for each amount in `memory_per_tile`, if there are several amounts; the
-    /// number of IPUs in the user's own split, `judged`; the lowest number of IPUs on which the
-    /// model fits.
+    /// Number of IPUs over all replicas. `None` stands for one IPU per amount in `memory_per_tile`,
+    /// if there are several; else for the number of IPUs in the user's split, `judged`; else for
+    /// the lowest number of IPUs on which the model fits.
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
     /// step or, if the profile has no cycle counts, the number of IPUs.
@@ -49,8 +48,8 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
-    /// How much the report contains besides the split: nothing, everything, or also data that only
-    /// an HTML page shows.
+    /// How much the report contains: only the results about the split, everything except the data
+    /// for an HTML page, or everything.
     pub detail: Detail,
     /// The arguments of the command line, which the report repeats.
     pub arguments: Vec<String>,
@@ -120,13 +119,16 @@ impl Request {
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
-    /// `--num-ipus`; the number of amounts in `--mem-per-tile`, if there are several; the number of
-    /// stages of the user's split; the default of the original tool, if its solver or its memory
-    /// model is selected; the lowest number of IPUs on which the model fits.
+    ///
+    /// - `--num-ipus`
+    /// - `--mem-per-tile`, if it has several amounts: one IPU of each replica per amount
+    /// - the number of IPUs in the user's split
+    /// - 16, the default of the original tool, if its solver or its memory model is selected
+    /// - the lowest number of IPUs on which the model fits
     ///
     /// # Errors
-    /// If `--num-ipus` differs from the number of amounts in `--mem-per-tile`, or is lower than the
-    /// number of replicas.
+    /// If `--num-ipus` contradicts several amounts of `--mem-per-tile`, or is lower than the number
+    /// of replicas.
     pub(crate) fn all_ipus(&self) -> Result<IpuCount> {
         let replicas = usize::try_from(self.options.replicas()).unwrap_or(usize::MAX);
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
@@ -177,8 +179,9 @@ impl Request {
         }))
     }
 
-    /// Returns the numbers of replicas among which sharded optimizer state is tried: the number in
-    /// the request or, if it has none, 2 and 4, as far as there are enough IPUs.
+    /// Returns the numbers of replicas to try with optimizer state that is sharded over replicas:
+    /// the number that `--replicas` gives; without it, 2 and 4 as far as there are enough IPUs, or
+    /// none if the user gives a split or one amount of memory for each IPU.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {

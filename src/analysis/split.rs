@@ -226,9 +226,9 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns the best split on each of `numbers`, numbers of IPUs in a replica, with the layers
-    /// and the pipeline of `answer`, the best split for `request`. If no split fits on a number of
-    /// IPUs, returns the split with the lowest peak.
+    /// Returns the best split on each number of IPUs in `numbers`, counted in one replica, with the
+    /// layers and the pipeline of `answer`, the best split for `request`. If no split fits on a
+    /// number of IPUs, returns the split with the lowest peak.
     fn by_ipus(
         &self,
         request: &Request,
@@ -252,11 +252,10 @@ impl<'s> Answers<'s> {
 }
 
 /// Returns the numbers of IPUs in a replica for which the report shows the best split. `now` is the
-/// number in `request`, or the number that the split `answer` uses if `request` leaves it open. The
-/// result has every number up to 16 and, if `now` is higher, powers of 2 up to `now`, and `now` and
-/// the number before it. If `request` has one amount of memory for each IPU, numbers above `now`
-/// are left out. Returns no numbers if `request` does not ask for other splits, or if the model has
-/// too many layers to compute them.
+/// number in `request` or, if `request` leaves it open, the number that `answer` uses. The result
+/// has every number up to 16 and, if `now` is higher, the powers of 2 below `now`, `now - 1` and
+/// `now`. If `request` has one amount of memory for each IPU, the result ends with `now`. It is
+/// empty if `request` does not ask for other splits, or if the model has too many layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     if !request.options.what_if
         || answer.level.layers.placement.positions.len() > PipelineCosts::MAX_TRIED_POSITIONS
@@ -294,8 +293,8 @@ pub struct SearchedLayers<'s> {
 }
 
 impl SearchedLayers<'_> {
-    /// Returns warnings about data that the split depends on: recorded memory, and the optimizer
-    /// update.
+    /// Returns warnings about data that the split needs and the profile lacks: activations that
+    /// were recomputed when it was recorded, and updates of weights.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();

@@ -10,7 +10,7 @@
 //! - `hostile`: files that are unusual, damaged or made to do harm
 //! - `generator`: the synthetic profiles themselves
 
-/// Returns what was found, or ends a test that is skipped.
+/// Returns the value, or ends the test if there is none, since the test is skipped.
 macro_rules! or_skip {
     ($found:expr) => {
         match $found {

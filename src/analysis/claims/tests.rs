@@ -190,8 +190,8 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
 }
 
 /// Checks that a plan left out no configuration without reason: each configuration that it tried is
-/// no better than a row of the plan, or differs little from one. A plan with [`MAX_ROWS`] rows is
-/// not checked, since it may leave such configurations out.
+/// no better than a row of the plan, or differs little from one. A plan with the maximum number of
+/// rows is not checked, since it may leave such configurations out.
 fn check_all_tried(answers: &Answers<'_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;

@@ -14,8 +14,8 @@ fn next_steps(run: &Run) -> Vec<String> {
     commands.map(String::from).collect()
 }
 
-/// From an unknown folder to a configuration that a framework accepts. Each command except the
-/// first was printed by the command before.
+/// A new user gets from an unknown folder to a configuration that a framework accepts. Each command
+/// except the first is one that the command before printed.
 #[cfg(unix)]
 #[test]
 fn a_new_user_needs_no_more_than_what_is_printed() {
@@ -42,9 +42,9 @@ fn a_new_user_needs_no_more_than_what_is_printed() {
         let line = printed.lines().find(|line| line.contains(wanted));
         let line = line.unwrap_or_else(|| panic!("{wanted} in {printed}"));
         let command = &line[line.find("popliner").expect("a command")..];
-        // Examples have their purpose beside them.
+        // In the list of examples, a description follows each command.
         let command = command.split("  ").next().expect("a command");
-        // As a terminal shows it.
+        // Join standard error and standard output, as a terminal does.
         let output = typed(&format!("exec 2>&1\n{command}"), folder.path()).out;
         session += &format!("$ {command}\n{output}");
         if wanted == "--emit" {

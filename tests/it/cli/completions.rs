@@ -1,4 +1,4 @@
-//! The manual page and the completions, as shells and readers take them.
+//! Tests the manual page and the shell completions.
 
 use crate::support::{FORMS, piped, popliner, skip, try_finish};
 use clap::{Arg, CommandFactory};
@@ -11,7 +11,7 @@ fn generated(text: &str) -> String {
     run.out
 }
 
-/// Checks that a text has every long option, with these characters before it.
+/// Checks that `text` has every long option, with `before` before its name.
 fn has_options(text: &str, before: &str) {
     let command = Options::command();
     for option in command.get_arguments().filter_map(Arg::get_long) {
@@ -20,7 +20,8 @@ fn has_options(text: &str, before: &str) {
     }
 }
 
-/// Lets a program read a file, and checks that it has nothing to say. Skips if it is missing.
+/// Lets `program` read a file, and checks that it reports no mistakes. Skips if there is no
+/// `program`.
 fn check_syntax(program: &mut Command, text: &str) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("a file");

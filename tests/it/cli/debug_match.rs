@@ -1,12 +1,12 @@
-//! A `debug.cbor` of another compilation is refused. `first_run` tests the messages, and that a whole
-//! one that belongs to the profile causes no warning; `input_files` has files that are cut off.
+//! A `debug.cbor` of another compilation is refused. `first_run` tests the messages, and that the
+//! complete `debug.cbor` of the profile causes no warning; `input_files` tests files that are cut
+//! off.
 
 use crate::support::{ONE_IPU_FIXTURES, debug, profile, root, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::profile::Profile;
 use popliner::witnesses::DebugMatch;
 
-/// The contexts of the fixtures, and its own, against each profile.
 #[test]
 fn only_its_own_contexts_belong_to_a_profile() {
     let fixtures = ONE_IPU_FIXTURES.map(|fixture| [profile(fixture), debug(fixture)]);

@@ -1,6 +1,6 @@
-//! Every option with every result. If the table of the command line says that the option affects
-//! the result, both together print something else than the result by itself; otherwise they are
-//! refused.
+//! Tests every option with every result. If the table of the command line says that the option
+//! affects the result, the output with the option must differ from the output without it. Otherwise
+//! the command must refuse the option.
 
 use crate::support::models::pairs;
 use crate::support::{Earlier, Words, each, run_fixture, run_once};
@@ -82,7 +82,7 @@ fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Says what is wrong if an option does not affect a result as `acts` says.
+/// Says what is wrong if an option affects a result but `acts` is false, or the other way round.
 fn what_is_wrong(
     earlier: &Earlier,
     option: &str,
@@ -97,8 +97,8 @@ fn what_is_wrong(
     };
     let given = |id| earlier.given(fixture, id);
     let mut alone = vec![given(result)];
-    // With as many IPUs as stages, constraints change the best split. With more, objectives differ
-    // and Out has a stage of its own.
+    // With as many IPUs as stages, constraints change the best split. With more IPUs, the best
+    // splits for different objectives differ, and Out has a stage of its own.
     if option != "num_ipus" && SPLIT.words().contains(&result) {
         alone.push(IPUS.to_owned());
     }

@@ -1,4 +1,4 @@
-//! The options of each golden: its name and its options in each line.
+//! The options of each golden (a file with expected output): in each line its name and its options.
 
 /// The fixtures that run with all of [`OPTIONS`]: inference and training.
 pub const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
@@ -49,9 +49,9 @@ pub const OPTIONS: &str = "
     layers-per-ipu: --layers-per-ipu=2,1,1 --num-ipus=4
 ";
 
-/// Options whose output is long, or shows nothing new on other fixtures; each fixture before its
-/// golden. `poplar-mlp` has In and Out in stages of their own, and both on the first IPU; `places` is for fixtures whose In and Out have sizes of their own; `fit` has all forms
-/// except the page.
+/// Goldens of single fixtures, whose output is long or shows nothing new elsewhere. A line begins
+/// with the fixture and the name of the golden. `places` is for fixtures whose In and Out have
+/// sizes of their own; `fit` has all forms except the page.
 pub const FEW: &str = r"
     tensorflow-cnn/emit-keras: --emit=keras
     poptorch-bert-training/emit-pipeline-splits: --emit=pipeline-splits

@@ -98,7 +98,7 @@ fn outputs_are_the_goldens() {
     let differences = each(&all(), |(path, fixture, options)| {
         let profile = profile(fixture).display().to_string();
         let mut command = command([&[&*profile][..], &options.words()].concat());
-        // With all threads.
+        // Run with all threads.
         let found = golden(&finish(command.env_remove("RAYON_NUM_THREADS")));
         difference(path, &found)
     });
@@ -121,7 +121,6 @@ pub fn difference(path: &Path, found: &str) -> Option<String> {
     }
 }
 
-/// Describes the first line that differs.
 fn first(expected: &str, found: &str) -> String {
     let mut lines = (1..).zip(expected.lines().zip(found.lines()));
     match lines.find(|(_, (expected, found))| expected != found) {

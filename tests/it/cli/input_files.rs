@@ -1,4 +1,4 @@
-//! Files that are wrong or missing: the message, and that they stay unchanged.
+//! Wrong and missing files: the tool prints the right message, and leaves the files unchanged.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,7 +18,7 @@ fn refused(profile: &Path, debug: &Path, parts: &[&str]) {
     popliner([profile, debug, Path::new("--solve")]).refuses(3, parts);
 }
 
-/// Prints a table of a profile.
+/// An option that prints a table from a profile.
 const TABLE: &str = "--layer-breakdown";
 
 fn set_mode(path: &Path, mode: u32) {
@@ -39,7 +39,7 @@ fn nothing_is_written_beside_the_inputs() {
         let arguments = files.iter().map(|file| file.as_os_str());
         let run = popliner(arguments.chain(options.into_iter().map(OsStr::new)));
         assert!(run.code < 2, "{run:?}");
-        // A file that comes or goes changes the time of its folder.
+        // Creating or removing a file changes the time of its folder.
         assert_eq!(times, [&files[0], &files[1], folder.path()].map(changed));
         assert!(before == read(), "{fixture}");
         set_mode(folder.path(), 0o755);
@@ -58,7 +58,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     for (path, from) in [
         (&*profile, Path::new("/")),
         (&*deep, Path::new("/")),
-        // A path without a folder, from the folder of the profile.
+        // The path has no folder: the tool runs in the folder of the profile.
         (Path::new("profile.pop"), folder.path()),
         (Path::new("profile.pop"), &inner),
     ] {
@@ -69,7 +69,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     popliner([&deep, Path::new(TABLE)]).refuses(3, &["there is no debug.cbor beside"]);
 }
 
-/// Cannot be tested if reading is always allowed, such as for the superuser.
+/// This cannot be tested for users who may read every file, such as the superuser.
 #[test]
 fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     let folder = TempDir::new().unwrap();
@@ -93,7 +93,7 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     set_mode(&closed, 0o755);
 }
 
-/// Checks that the warning about a damaged file that is accepted is in every form.
+/// Checks that all forms of output have the warning about a damaged file that is accepted.
 fn warned_of_everywhere(profile: &Path, debug: &Path, message: &str) {
     let folder = TempDir::new().unwrap();
     let at = folder.path().display();

@@ -1,11 +1,11 @@
-//! All forms of a run describe the same split, schedule and recomputation, with the same verdict.
+//! All forms of output describe the same split, schedule and recomputation, with the same verdict.
 
 use crate::support::models::pairs;
 use crate::support::{DEFAULT_REGEX, ONE_IPU_FIXTURES, Run, each, root, run_fixture, typed};
 use serde_json::Value;
 
-/// The answer of a form: the layers of each stage, the schedule and recomputation, and the exit
-/// code.
+/// The answer in one form of output: the layers of each stage, the schedule and recomputation, and
+/// the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Answer {
     code: i32,
@@ -22,7 +22,6 @@ fn names(stages: &Value) -> Vec<Vec<String>> {
     layers.map(|layers| layers.map(name).collect()).collect()
 }
 
-/// Returns the names of the layers of each stage of a list.
 fn layers_of(stages: &Value) -> Vec<Vec<String>> {
     let stages = stages.as_array().expect("stages").iter();
     names(&stages.map(|stage| stage["layers"].clone()).collect())
@@ -94,7 +93,7 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
     for option in ["", "--plan"] {
         let planned = run(option);
         let first = &planned.report()[0];
-        // If nothing fits, there are no rows.
+        // A plan has no rows if nothing fits (exit code 1).
         let mut answer = Answer {
             code: planned.code,
             ..solved.clone()

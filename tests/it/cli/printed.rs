@@ -1,5 +1,5 @@
-//! Every command that a run prints runs, and fits if the run says so. `search::claims` runs the
-//! commands in reports.
+//! Every command that a run prints can be run, and its split fits if the run says so.
+//! `search::claims` runs the commands in reports.
 //!
 //! `SEEDS=0..1000 cargo test --test it cli::printed` draws other runs.
 
@@ -7,7 +7,7 @@ use crate::support::models::{Random, seeds};
 use crate::support::{ONE_IPU_FIXTURES, Run, each, root, run_fixture, typed};
 use std::collections::BTreeSet;
 
-/// Options, which `/` separates.
+/// Options to draw from, separated by `/`.
 const OPTIONS: &str = "--plan / --solve / --sweep / --explain / --num-ipus=2 / --num-ipus=4 / \
     --num-ipus=8 / --num-ipus=auto / --objective=fewest / --objective=time / --objective=peak / \
     --replicas=2 / --micro-batch=4 / --memory-model=classic / --solver=greedy / \
@@ -18,7 +18,7 @@ const OPTIONS: &str = "--plan / --solve / --sweep / --explain / --num-ipus=2 / -
     --schedule=popart / --schedule=sequential / --recompute=none / --recompute=layer / \
     --splits=2";
 
-/// Upper bound on commands of one run that are tried.
+/// Maximum number of printed commands that are tried for each run.
 const TRIED: usize = 4;
 
 /// Runs a fixture with up to three random options, which may contradict each other.

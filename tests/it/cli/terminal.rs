@@ -1,13 +1,13 @@
-//! Output on a terminal: nothing wider than the terminal, bars if there is room, and colour only if
-//! it is wanted. Goldens show the output to a pipe.
+//! Output on a terminal: no line is wider than the terminal, progress bars appear if there is room,
+//! and colour only if it is wanted. Goldens show the output to a pipe.
 
 use crate::support::{DEFAULT_REGEX, Words, command, finish, profile, python, root};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use textwrap::core::display_width;
 
-/// Returns the text that stays on a terminal with this number of columns after a run with these
-/// options and variables, and checks its width. `None` if the test is skipped.
+/// Runs the tool on a terminal with this number of columns. Returns the text that stays there,
+/// after checking its width; `None` if the test is skipped.
 fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<String> {
     let profile = root().join(profile(fixture)).display().to_string();
     let tool = [env!("CARGO_BIN_EXE_popliner"), &profile];
@@ -19,18 +19,18 @@ fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert!(found["code"] == 0 || found["code"] == 1, "{found}");
     let text = found["text"].as_str().expect("a text");
-    // Text to be copied is never broken.
+    // A line with a command to copy is never broken.
     let fits = |line: &str| line.contains(" popliner ") || display_width(line) <= columns.into();
     let mut lines = text.split(ERASED).flat_map(str::lines);
     assert!(lines.all(fits), "{columns}:\n{text}");
     Some(staying(text))
 }
 
-/// The terminal erases a line here: a progress bar.
+/// The text with which a progress bar erases its line of the terminal.
 const ERASED: &str = "\u{1b}[2K";
 
 fn staying(text: &str) -> String {
-    // From bar to bar.
+    // Remove cursor movements between progress bars.
     let text = text.replace("\u{1b}[1A", "").replace("\u{1b}[1B", "");
     let lines = text.split('\n');
     let lines = lines.map(|line| line.rsplit(ERASED).next().unwrap_or_default());

@@ -8,7 +8,8 @@ fn fixture_with(options: &str) -> Run {
     run_fixture(FIXTURE, options)
 }
 
-/// Wrong options, each with a part of the message. Goldens have `wrong-regex`, `no-layers` and `clash`.
+/// Wrong options, each with a part of the message. The goldens `wrong-regex`, `no-layers` and
+/// `clash` have more.
 const WRONG: &str = "
     --mem-per-tile=18446744073709551615 => not a number of bytes from 1 to 1099511627776
     --solve --pin=None=0 => there is no None
@@ -41,7 +42,7 @@ const WRONG: &str = "
     --solve --solver=greedy --sweep => does not support --sweep
 ";
 
-/// Options that no framework or model of memory has together, of a model that trains.
+/// Wrong options for a training model: no framework or memory model supports them together.
 const WRONG_IN_TRAINING: &str = "
     --solve --solver=greedy --schedule=popart => --schedule: --solver greedy
     --solve --memory-model=classic --recompute=stage => --recompute: --memory-model classic

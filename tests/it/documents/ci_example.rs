@@ -79,7 +79,7 @@ fn inference() -> Option<Example> {
     Example::new("popart-bert-inference", "5")
 }
 
-/// A model whose 4 IPUs have no tenth of their tiles free.
+/// A model on 4 IPUs that leaves less than a tenth of a tile's memory free.
 fn training() -> Option<Example> {
     Example::new("training-pipeline", "4")
 }
@@ -106,7 +106,7 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
 #[test]
 fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     let mut ci = or_skip!(training());
-    // The tiles of this model have no tenth to spare.
+    // The model leaves less than a tenth of a tile's memory free.
     ci.set.insert("RESERVE".to_owned(), "0".to_owned());
     assert_eq!(ci.check(), 0);
     std::fs::remove_file(ci.job.path("summary.md")).expect("a summary");

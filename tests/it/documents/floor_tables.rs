@@ -23,7 +23,7 @@ fn reduced(tables: &Tables, fixture: &str, without: Option<Column>) -> TempDir {
     let attach = "ATTACH DATABASE ?1 AS whole";
     let whole = profile(fixture).display().to_string();
     connection.execute(attach, [whole]).unwrap();
-    // The file is read once and thrown away, for each column.
+    // The database needs no safety: it is read once, for one column, and then deleted.
     let unsafely = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
     connection.execute_batch(unsafely).unwrap();
     for (table, columns) in tables {
@@ -41,8 +41,8 @@ fn reduced(tables: &Tables, fixture: &str, without: Option<Column>) -> TempDir {
     directory
 }
 
-/// Checks that `read` reads nothing but these tables of the fixtures, and all columns of those that
-/// `is_checked` chooses. It returns what it read as text; `None` if it refuses the profile.
+/// Checks that `read` reads nothing but `tables` from the fixtures, and all columns of the tables
+/// that `is_checked` chooses. `read` returns its data as text; `None` if it refuses the profile.
 fn reads_all(
     fixtures: [&str; 2],
     tables: &Tables,
@@ -66,13 +66,13 @@ fn reads_all(
     }
 }
 
-/// Returns the members of each list.
 fn members(lists: &VariableLists) -> Vec<&[u32]> {
     let all = 0..lists.len() as u32;
     all.map(|list| lists.members(list)).collect()
 }
 
-/// Prints everything that was read, except the path and the statements that only witnesses need.
+/// Returns as text everything that was read, except the path and the statements that only witnesses
+/// need.
 fn dump(profile: &Profile) -> String {
     let lists = [&profile.compute_set_variables, &profile.region_variables].map(members);
     format!(

@@ -3,7 +3,8 @@
 use super::read;
 use popliner::limits::LAYERS;
 
-/// Each row of the table names a figure of `benches/big.sh`, and has the bound that is checked there.
+/// Each row of the table names a figure of `benches/big.sh`, and has the bound that the script
+/// checks.
 #[test]
 fn the_bounds_of_speed_are_those_of_the_script() {
     let (page, script) = (read("docs/speed.md"), read("benches/big.sh"));

@@ -50,7 +50,7 @@ fn steps(page: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Is this output line the line on the page?
+/// Returns whether `found`, a line of output, matches the line of the page.
 fn is_line(expected: &str, found: &str) -> bool {
     match found.contains('\t') {
         true => expected.split_whitespace().eq(found.split_whitespace()),
@@ -58,7 +58,8 @@ fn is_line(expected: &str, found: &str) -> bool {
     }
 }
 
-/// Do the lines agree? `...` stands for one line or more.
+/// Returns whether the output matches the lines of the page, where `...` stands for one line or
+/// more.
 fn agree(expected: &[&str], found: &[&str]) -> bool {
     match (expected, found) {
         ([], found) => found.is_empty(),

@@ -74,9 +74,9 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
 const SIZE: &str = "--layers 3 --tiles 9 --vars-per-layer-tile 9 --page-size 1024";
 
 /// Recorded bytes of tiles, categories, steps and code are the sums of variables, vertices and
-/// programs. Only a model with such options has gaps, or is too large. The memory of a range of places
-/// grows with each place, is at most the sum of its parts, and equals the recorded memory for all
-/// places.
+/// programs. A model has gaps, or exceeds its tiles, only if its options say so. The memory of a
+/// range of places grows with each place, is at most the sum of its parts, and equals the recorded
+/// memory for all places.
 #[test]
 fn models_are_sound_and_places_need_what_is_recorded() {
     each(&cases(), |case| {

@@ -43,7 +43,7 @@ pub struct Case {
     pub folder: TempDir,
     pub profile: PathBuf,
     pub debug: PathBuf,
-    /// Is the run given `--allow-incomplete`, since the contexts are not as Poplar wrote them?
+    /// Whether the run has `--allow-incomplete`, since the contexts are not as Poplar wrote them.
     pub trusts: bool,
     /// The change that was made, for the message of a failure.
     pub what: String,
@@ -153,8 +153,8 @@ impl Case {
     }
 }
 
-/// Runs `check` on a fixture without keys for each SQL of a list, with the lines below it. SQL that
-/// begins with the name of a table, such as `vars_info tile = 16`, changes the last row of it.
+/// Runs `check` for each SQL of a list, on a fixture without keys after this SQL, with the lines
+/// below it. `vars_info tile = 16`, for example, stands for a change of the last row of this table.
 pub fn each_sql(fixture: &str, list: &str, check: impl Fn(&Case, &[&str]) + Sync) {
     each(&support::cases(list), |(sql, parts)| {
         let sql = match sql.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -174,8 +174,8 @@ pub fn tables(list: &str) -> Vec<(&str, Vec<&str>)> {
     lines.collect()
 }
 
-/// Returns the table and the column of each column in a list of [`tables`], with each of some values:
-/// one of `part`, or all with `SEEDS`.
+/// Returns (table, column, value) for each column in a list of [`tables`] and each of `values`:
+/// every `part`-th of these, or all with `SEEDS`.
 pub fn cells<'a>(list: &'a str, values: &'a str, part: usize) -> Vec<(&'a str, &'a str, &'a str)> {
     let values = values.words();
     let of_table = |(table, columns): (&'a str, Vec<&'a str>)| {
@@ -195,7 +195,7 @@ pub fn in_last_row(change: &str) -> String {
 /// Options of runs that are compared if files are unusual but valid.
 pub const SOLVE: &str = "--solve --num-ipus=3 --layer-breakdown";
 
-/// Returns names and bytes of all files in a folder; only the name of a pipe.
+/// Returns the names and bytes of all files in a folder; of a pipe only the name.
 pub fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let file = |entry: fs::DirEntry| match entry.path() {
@@ -218,22 +218,20 @@ pub fn root_page(profile: &Path, table: &str) -> usize {
     number(profile, &sql) as usize
 }
 
-/// Reads two bytes of a page.
 pub fn half(bytes: &[u8], at: usize) -> usize {
     u16::from_be_bytes([bytes[at], bytes[at + 1]]).into()
 }
 
-/// Reads four bytes of a page.
 pub fn word(bytes: &[u8], at: usize) -> usize {
     half(bytes, at) << 16 | half(bytes, at + 2)
 }
 
-/// Returns the place of a page in a profile.
+/// Returns the offset of a page in the bytes of a profile.
 pub fn page_of(bytes: &[u8], number: usize) -> usize {
     (number - 1) * half(bytes, 16)
 }
 
-/// Returns a run of one value as a blob has it.
+/// Encodes `count` copies of `value` as a run in a blob.
 pub fn run_of(count: u64, value: u64) -> Vec<u8> {
     let mut blob = Vec::new();
     push_varint(&mut blob, count << 1);
@@ -241,7 +239,7 @@ pub fn run_of(count: u64, value: u64) -> Vec<u8> {
     blob
 }
 
-/// Returns bytes as SQL has them.
+/// Returns bytes as a blob literal of SQL.
 pub fn hex(bytes: &[u8]) -> String {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("x'{digits}'")

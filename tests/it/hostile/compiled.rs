@@ -5,7 +5,7 @@ use crate::support::each;
 
 pub const COMPILED: &str = "training-pipelined";
 
-/// IPUs that do not add up, and rows of IPUs and tiles that are not there.
+/// SQL after which numbers of IPUs or tiles contradict each other, with parts of the messages.
 const REFUSED: &str = "
     UPDATE target_info SET num_tiles = 33
         `target_info` ... `num_tiles` ... 33 tiles are not a whole number of IPUs of 8

@@ -1,5 +1,5 @@
-//! Damaged tables of cycles. Nothing else depends on them, so a warning names the place, and the
-//! split stays the same.
+//! Damaged tables of cycles. The split does not depend on these tables, so it stays the same, and a
+//! warning names the place.
 
 use super::cases::{Case, FIXTURE, each_sql, hex, run_of};
 use crate::support::each;
@@ -7,7 +7,7 @@ use crate::support::each;
 /// Checks that the split is the same as for the fixture, and that a warning has these parts.
 fn left_out(case: &Case, parts: &[&str]) {
     case.same().warns(parts);
-    // A report is written without cycles.
+    // The report is written even if no cycles could be read.
     let run = case.run("--solve --export-markdown=- --objective=cycles");
     assert!([0, 1, 2].contains(&run.code), "{run:?}");
 }
@@ -43,8 +43,7 @@ fn blobs_of_cycles() {
         .says("more than any real model");
 }
 
-/// Very many rows of nonsense are read once, and a warning names them. Options of the compilation are
-/// left out in the same way.
+/// Very many rows of nonsense are read once, and a warning names them.
 #[test]
 fn cycles_that_never_were() {
     let list = "

@@ -43,7 +43,7 @@ fn last(contexts: &[Value], text: &str) -> usize {
 
 #[test]
 fn damage_that_is_found_is_refused_or_leaves_no_verdict() {
-    // Within one byte of the limit, whatever could move turns the verdict.
+    // The limit is within one byte of the need, so any byte that may be wrong changes the verdict.
     let needs = Case::new().run("--solve --num-ipus=4 --format=json").peak();
     let options = format!("--solve --num-ipus=4 --mem-per-tile={needs}");
     for (what, text) in cases(DAMAGES) {

@@ -8,7 +8,6 @@ use super::cases::{Case, number};
 use crate::support::models::pairs;
 use crate::support::{ONE_IPU_FIXTURES, Run, contexts, each};
 
-/// A damage to files.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     /// A change of the first or last context of the programs of a kind.
@@ -62,12 +61,12 @@ fn place(contexts: &[Value], id: u64) -> usize {
 }
 
 impl Damage {
-    /// Damages the files. They are not trusted.
+    /// Damages the files of `case`, which runs without `--allow-incomplete`.
     fn of(self, case: Case) -> Case {
         match self {
             Empty(table) => case.sql(&format!("DELETE FROM {table}")),
             Context(change, which, kind) => {
-                // Without programs of this kind, all programs count.
+                // If there is no program of this kind, choose among all programs.
                 let sql = format!(
                     "SELECT coalesce({which}(CASE t.name WHEN '{kind}' THEN p.debug_id END),
                                      {which}(p.debug_id))
@@ -87,7 +86,7 @@ impl Damage {
     }
 }
 
-/// Returns the bytes that could move, as a message says.
+/// Returns the number of bytes that may be wrong, as a message says.
 fn bytes(messages: &str) -> Option<i64> {
     let (_, rest) = messages.split_once("could move up to ")?;
     let digits = rest.split(" bytes").next()?.replace(',', "");

@@ -1,4 +1,4 @@
-//! Reports to compare with that are damaged or hostile, and such files beside the profile.
+//! Damaged and hostile reports to compare with, and such files beside the profile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,11 @@ use super::cases::{Case, new_folder};
 use crate::support::models::pairs;
 use crate::support::{Run, read_json};
 
-/// Compares with the file in this place.
 fn compare(earlier: &Path) -> Run {
     Case::new().run(&[format!("--compare={}", earlier.display())])
 }
 
-/// Returns a place for changed reports, and a good one.
+/// Returns a folder with an earlier report, the path of the report, and its text.
 fn good() -> (TempDir, PathBuf, String) {
     let folder = new_folder();
     let path = folder.path().join("earlier.json");

@@ -66,7 +66,7 @@ fn files_on_a_full_disk() {
                 fs::write(&file, old).unwrap();
             }
             let before = snapshot(case.folder.path());
-            // No file may have a byte.
+            // `ulimit -f 0` allows no byte in any file.
             let run = write("trap '' XFSZ; ulimit -f 0", option, &file);
             run.exits(3).says("written: ").says("File too large");
             assert!(before == snapshot(case.folder.path()), "{option}");
@@ -84,7 +84,6 @@ struct Saving {
     options: String,
     run: Run,
     whole: Vec<u8>,
-    /// Number of files in the folder.
     files: usize,
 }
 
@@ -184,7 +183,7 @@ fn a_signal_interrupts_a_run_unless_it_is_ignored() {
 fn little_memory() {
     let saving = Saving::new();
     let mut done = 0;
-    // Less than the program itself and its libraries take ends before it begins.
+    // With less memory than the program and its libraries take, the run ends before it begins.
     let program = fs::metadata(env!("CARGO_BIN_EXE_popliner")).unwrap().len() >> 20;
     let limits = |step| (program + 8..program + 160).step_by(step);
     let few_threads = limits(19).map(|mib| (mib, ""));
@@ -203,7 +202,7 @@ fn little_memory() {
                 done += 1;
             }
             3 => drop(run.says("error: ")),
-            // The system has no memory for the program itself.
+            // The system had no memory for the program itself.
             126 | 127 | 139 => assert!(mib < program + 16, "{run:?}"),
             // SIGABRT
             134 => drop(run.says("memory allocation of ")),

@@ -71,7 +71,6 @@ const ALL: &str = "
     --emit=examples --emit=popart --emit=poptorch --emit=keras --emit=pipeline-splits
     --emit=mmcv --export-json=- --export-markdown=- --export-html=- --format=csv";
 
-/// Runs the tool with [`REGEX`].
 fn run(case: &Case, options: &(impl Words + ?Sized)) -> Run {
     let run = case.run(&[&[REGEX], &options.words()[..]].concat());
     assert!(run.code < 2, "{}", run.err);
@@ -218,7 +217,7 @@ fn every_language_reads_them_back() {
     }
 }
 
-/// Words of command lines in messages.
+/// Shells read back the words of command lines that messages have.
 #[test]
 fn shells_read_them_back() {
     for name in NAMES {
@@ -240,7 +239,8 @@ fn shells_read_them_back() {
     }
 }
 
-/// Earlier reports, saved models, and paths. `report::names` has compilations against predictions.
+/// Hostile names in earlier reports, saved models and paths. `report::names` compares compilations
+/// with predictions.
 #[test]
 fn files_read_them_back() {
     for name in NAMES {

@@ -28,7 +28,7 @@ fn read(path: &Path) -> Result<Rows, FileError> {
 
 fn by_sqlite(path: &Path) -> rusqlite::Result<Rows> {
     let connection = Connection::open(path)?;
-    // The index of one case has the first three columns in its own order.
+    // Without NOT INDEXED, SQLite would read an index of one case, in another order.
     let sql = "SELECT var_id, tile, size_bytes, category FROM vars_info NOT INDEXED";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

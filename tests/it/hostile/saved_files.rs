@@ -13,7 +13,7 @@ use super::cases::{Case, limited};
 use crate::support::models::share;
 use crate::support::{Run, Words, finish, model};
 
-/// Loads a fixture with this change. The result must be right, or be refused within the limits.
+/// Loads a saved model of a fixture after `change`, within limits of time and memory.
 fn changed(change: impl FnOnce(&mut Model)) -> Run {
     let case = Case::new();
     let mut model = model(&case.profile, &case.debug);

@@ -23,7 +23,7 @@ fn one_of_several_replicas_is_analysed() {
         let case = Case::new().sql(&format!("UPDATE target_info SET {values}"));
         case.same().says("2 identical replicas of one IPU each");
     }
-    // Replicas that are all listed may differ.
+    // Replicas may differ if the profile lists the tiles of all of them.
     let case = Case::new().sql(
         "UPDATE target_info SET num_tiles = 32, num_replicas = 2;
          CREATE TEMP TABLE more AS SELECT * FROM memory_by_tile;

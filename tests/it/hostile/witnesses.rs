@@ -18,7 +18,7 @@ fn no_verdict(case: &Case, options: &str, parts: &[&str]) {
     assert!(!is_verdict, "{run:?}");
 }
 
-/// Losses, with parts of their messages.
+/// SQL that removes data, with parts of the messages about it.
 const LOST: &str = "
     DELETE FROM depth_first_steps
         table `memory_by_tile`, tile 0: the total is 1,476,690, and its variables and code take
@@ -67,7 +67,7 @@ const NEEDS: &str = "--solve --num-ipus=4 --format=json --quiet";
 
 #[test]
 fn what_is_lost_takes_the_verdict_with_it() {
-    // Within one byte of the limit, whatever could move turns the verdict.
+    // The limit is within one byte of the need, so any byte that may be wrong changes the verdict.
     let needs = Case::loose_of("impossible").run(NEEDS).peak();
     let options = format!("--solve --num-ipus=4 --mem-per-tile={needs}");
     each_sql("impossible", LOST, |case, parts| {

@@ -11,7 +11,7 @@ use popliner::model::{CycleSource, OperationCycles};
 use popliner::profile::Profile;
 use tempfile::TempDir;
 
-/// Returns the cycles of all operations and programs without an operation, and those of exchanges.
+/// Returns two sums over the whole program: all cycles, and the cycles of exchanges.
 fn sums(cycles: &OperationCycles) -> [u64; 2] {
     let all = || cycles.by_operation.iter().chain([&cycles.unexplained]);
     let exchange = all().map(|cycles| cycles.exchange).sum();
@@ -124,7 +124,7 @@ fn estimates_stand_in_for_an_execution_that_is_not_there() {
         "DROP TABLE steps",
         "DROP TABLE steps_by_ipu",
         "UPDATE steps_by_ipu SET cycles = 0",
-        // Steps of no program.
+        // Steps without a program.
         "UPDATE steps SET program = NULL",
         "UPDATE steps_by_ipu SET cycles = -1 WHERE step_id = 7",
     ] {

@@ -22,8 +22,8 @@ pub fn list(blob: &[u8]) -> Vec<u64> {
     std::iter::from_fn(|| varint(&mut bytes)).collect()
 }
 
-/// Reads runs: an odd header is followed by half its value of literals; an even header is followed
-/// by one value, repeated half the header's value of times.
+/// Reads runs. After an odd header, header / 2 values follow. After an even header, one value
+/// follows, which stands for header / 2 equal values.
 pub fn runs(blob: &[u8]) -> Vec<u64> {
     let mut bytes = blob.iter();
     let mut values = Vec::new();

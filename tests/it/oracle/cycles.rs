@@ -78,7 +78,7 @@ fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
     Some(sets)
 }
 
-/// Returns every visit that an operation owns.
+/// Returns, for each operation, its programs and how often each runs.
 fn visits(oracle: &Oracle) -> Vec<(usize, i64, u64)> {
     let operations = oracle.operations.iter().enumerate();
     let visits = operations.flat_map(|(index, operation)| {

@@ -109,16 +109,16 @@ impl Oracle {
         found
     }
 
-    /// Returns the bytes that the operations predict there: their variables that are live at that
-    /// step, and their code, as one stage.
+    /// Returns the bytes that the operations predict on the tile and step of `at`: their variables
+    /// that are live then, and their code, as one stage.
     pub fn predicted_at(&self, operations: &[usize], at: &Bottleneck) -> u64 {
         let live = self.live(&self.variables(operations), at.step..at.step + 1);
         let code = self.stage(operations).tiles[at.tile];
         live[at.tile][0] + code.total() - code.variables
     }
 
-    /// Returns the variables that are live there, that no operation uses, and whose category code
-    /// does not predict; the largest first.
+    /// Returns the variables that are live on the tile and step of `at`, that no operation uses,
+    /// and whose category code does not predict; the largest first.
     pub fn unexplained(&self, operations: &[usize], at: &Bottleneck) -> Vec<Unexplained> {
         let used = self.variables(operations);
         let predicted: BTreeMap<&str, _> = CODE.into_iter().collect();

@@ -31,7 +31,7 @@ impl Default for Rules {
 }
 
 pub struct Layering {
-    /// The layer order; position 0 is the pseudo-layer, which has no name.
+    /// The layer order; position 0 is all operations without a layer, and has no name.
     pub names: Vec<Option<String>>,
     /// The position of each operation in the layer order; `None` without a layer.
     pub layer: Vec<Option<usize>>,
@@ -41,7 +41,7 @@ pub struct Layering {
     pub mixed_call: bool,
 }
 
-/// A layer before the layer order is known.
+/// The layer of an operation, before the layers are put in order.
 #[derive(Clone, PartialEq)]
 enum Mark {
     None,

@@ -29,7 +29,7 @@ impl Parts {
 pub struct Stage {
     /// Parts of each tile.
     pub tiles: Vec<Parts>,
-    /// For each tile, the first step of the window at which variables take the most bytes.
+    /// For each tile, the first step at which variables take the most bytes.
     pub peak_steps: Vec<Option<usize>>,
 }
 
@@ -105,7 +105,8 @@ impl Oracle {
         variables.copied().collect()
     }
 
-    /// Returns, for each tile, the highest live bytes in the window, and their step.
+    /// Returns the highest live bytes on each tile, and their step. Only steps between the first
+    /// and the last step of the operations count, or of those with a layer, if any has one.
     fn peaks(&self, operations: &[usize]) -> (Vec<u64>, Vec<Option<usize>>) {
         let tiles = self.profile.tiles;
         let layered = self.layered(operations);
@@ -127,7 +128,7 @@ impl Oracle {
         (peaks, steps)
     }
 
-    /// Returns the live bytes of some variables, by tile and by step of a window.
+    /// Returns the live bytes of some variables, by tile and by step of `window`.
     pub fn live(&self, variables: &BTreeSet<i64>, window: Range<usize>) -> Vec<Vec<u64>> {
         let mut live = vec![vec![0; window.len()]; self.profile.tiles];
         for id in variables {

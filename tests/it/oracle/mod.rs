@@ -50,7 +50,7 @@ impl Oracle {
         (0..self.operations.len()).filter(is_in).collect()
     }
 
-    /// Returns the number of layers, with the pseudo-layer.
+    /// Returns the number of layers, with position 0 for operations without a layer.
     pub fn layer_count(&self) -> usize {
         self.layering.names.len()
     }

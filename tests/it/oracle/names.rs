@@ -42,7 +42,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Point 2: the name from the file's operation layer.
+    /// Returns the name that contexts of the file's operation layer give.
     fn of_layer(&self, found: &FoundOperation) -> String {
         let chain = self.chain(found);
         let field = |layer: &str, key: &str| {
@@ -77,7 +77,7 @@ impl<'a> Namer<'a> {
         first.cloned().unwrap_or_default()
     }
 
-    /// Point 1: the chain that names an operation.
+    /// Returns the chain of contexts that gives an operation its name.
     fn chain(&self, found: &FoundOperation) -> Vec<&'a Context> {
         let pairs = self.pairs(&found.call_path);
         let replaced = innermost(&pairs, found.uid);
@@ -90,7 +90,8 @@ impl<'a> Namer<'a> {
         for call in call_path {
             let chain = self.contexts.chain(self.profile.programs[call].debug_id);
             let with_pairs = chain.iter().copied().find(|c| c.pairs().is_some());
-            // A copy in an outlined body: the context with lists, or else any context of the chain.
+            // A Call in outlined code may have replaced others: its context with pairs or, without
+            // one, any context of its chain.
             let copies = match with_pairs {
                 Some(context) => vec![context],
                 None => chain,
@@ -128,7 +129,7 @@ fn call(chain: &[&Context]) -> Option<String> {
     (kind == "Call").then(|| kind.to_string())
 }
 
-/// Point 3: names calls, tensors, and operations without a name.
+/// Gives names to calls, tensors, and operations without a name.
 fn completed(name: String, context: &Context) -> Name {
     let tensor = context.text("tensorId");
     let mut text = match (name.is_empty(), tensor) {

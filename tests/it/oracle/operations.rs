@@ -7,7 +7,8 @@ use super::contexts::Contexts;
 use super::names::{Name, Namer};
 use super::read::{Profile, Program};
 
-/// One operation. Its programs and variables are the ones of the first operation with its uid.
+/// One operation. Operations with one `uid` (id of the context) have the programs and variables of
+/// the first of them.
 pub struct Operation {
     pub uid: u64,
     pub name: String,
@@ -46,7 +47,7 @@ pub(super) struct Visit {
     pub(super) times: u64,
 }
 
-/// Follows "The walk". Panics if the file is cyclic.
+/// Visits all programs by docs/model.md, "The walk". Panics if the file is cyclic.
 pub(super) fn walk(profile: &Profile) -> Vec<Visit> {
     let mut visits = Vec::new();
     for &root in &profile.roots {

@@ -125,7 +125,7 @@ fn ids(values: Vec<u64>) -> Vec<i64> {
     values.into_iter().map(|value| value as i64).collect()
 }
 
-/// Returns values by tile; a NULL is an empty list.
+/// Returns values by tile, with 0 for tiles that the list lacks (a NULL is an empty list).
 fn by_tile(mut values: Vec<u64>, tiles: usize) -> Vec<u64> {
     assert!(values.len() <= tiles);
     values.resize(tiles, 0);

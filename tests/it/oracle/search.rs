@@ -31,7 +31,7 @@ pub struct Numbers {
     pub positions: usize,
     /// Bytes on the fullest tile of each range of positions.
     pub peaks: HashMap<Range<usize>, u64>,
-    /// Bytes over the cut before each position from 1 on.
+    /// Bytes that stages exchange over a cut before each position from 1 on.
     pub cut_bytes: Vec<u64>,
     /// Cycles of a micro-batch by position, without updates and recomputation.
     pub cycles: Option<Vec<u64>>,

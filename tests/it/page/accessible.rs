@@ -22,7 +22,7 @@ fn no_rule_is_broken() {
     let checker = std::fs::read_to_string(checker).expect("axe.min.js");
     let all = format!("{SPLIT} --sweep --explain");
     let refused = "--splits=2 --num-ipus=2 --pin=3=0";
-    // Schemes and widths differ in colours and in places, which the first page has all of.
+    // Colours and places differ by scheme and width. The first page has all kinds of elements.
     let looks = [("light", 390), ("dark", 1440)];
     for (fixture, options, looks) in [
         ("poptorch-bert-training", &*all, &looks[..]),

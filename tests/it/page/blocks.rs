@@ -57,7 +57,7 @@ fn what_is_always_live_can_be_opened() {
     let count = always.len();
     assert!(count > 0);
     assert_eq!(page.count("#live-steps-chart .block"), before + count);
-    // With smaller blocks below them, always-live blocks are as high as the band was.
+    // Heights: of the blocks of always-live variables, and of the area of all smaller ones.
     let heights = format!(
         "(() => {{
             const names = (one) => one.getBoundingClientRect();

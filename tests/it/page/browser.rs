@@ -110,7 +110,7 @@ impl Program {
 pub struct Browser {
     /// The browser, until the test ends.
     program: Option<Program>,
-    /// Messages to this page that answer no command.
+    /// Messages from this page that answer no command.
     events: Vec<Value>,
 }
 

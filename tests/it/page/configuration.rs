@@ -36,7 +36,8 @@ fn the_configuration_is_that_of_emit() {
         let options = format!("{options} --solve {DEFAULT_REGEX}");
         let mut page = or_skip!(page(fixture, &options, "#view=configuration"));
         let last = page.at::<Vec<u64>>("/what_if/boundaries").len() - 2;
-        // The best split; In as a stage of its own, Out as one, both, and other cuts; one stage.
+        // Cuts to try: those of the best split; In or Out or both in stages of their own; others;
+        // none.
         let both = format!("1,2,{last}");
         let moved = ["1", &last.to_string(), &both, "2,3", "none"];
         for cuts in [""].iter().chain(moved.iter().step_by(share(2))) {

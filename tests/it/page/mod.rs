@@ -3,7 +3,7 @@
 //!
 //! Without a Chromium in the PATH these tests are skipped.
 
-/// Returns the value, or ends a test that is skipped.
+/// Returns the value, or ends the test if there is none, since the test is skipped.
 macro_rules! or_skip {
     ($found:expr) => {
         match $found {

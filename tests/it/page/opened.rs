@@ -41,7 +41,6 @@ pub fn export(profile: &Path, options: &str, folder: &Path) -> [PathBuf; 2] {
     files
 }
 
-/// Reads a report.
 pub fn report(path: &Path) -> Value {
     let text = std::fs::read(path).expect("a report");
     serde_json::from_slice(&text).expect("JSON")
@@ -130,7 +129,7 @@ impl Page {
         self.value(expression)
     }
 
-    /// Returns a value of the report, by its place.
+    /// Returns the value at a path in the report.
     #[track_caller]
     pub fn at<T: DeserializeOwned>(&self, place: &str) -> T {
         let value = self
@@ -291,7 +290,7 @@ impl Page {
 }
 
 impl Drop for Page {
-    /// Ends a test that has not failed.
+    /// Checks that the page had no errors, unless the test has failed already.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.no_errors();

@@ -183,7 +183,7 @@ fn a_choice_is_followed_everywhere() {
     assert_eq!(page.text("#tile-map-name"), format!("Tile {tile}"));
 }
 
-/// In lists of layers, in splits of any number of IPUs, and in drawings over steps and layers.
+/// The chosen layer is marked in lists of layers, in splits, and in drawings over steps and layers.
 #[test]
 fn the_chosen_layer_is_marked_in_every_view() {
     let options = "--sweep --explain --num-ipus=4";

@@ -1,5 +1,6 @@
-//! Nearly all memory that operations can own has a layer or another place, and is not overhead, and no
-//! more than was recorded. The bytes of all tiles are compared, live at the same time or not.
+//! Nearly all memory that operations can own is assigned to a layer or another place, not to
+//! overhead, and never more than was recorded. Bytes of all tiles are compared, live at the same
+//! time or not.
 
 use popliner::memory::{MemoryModel, Parts};
 use popliner::profile::{LiveClasses, NEVER_LIVE, Profile};

@@ -26,7 +26,7 @@ fn misses(case: &InMode) -> Vec<String> {
     let peaks = Peaks::new(&planted);
     let mut wrong = Vec::new();
     for ipus in [2, 4, 8] {
-        // With 2 % of room, and where fewer IPUs are not enough.
+        // The limit has 2 % of room, but is too low for half the IPUs.
         let limit = peaks.lowest(ipus).saturating_mul(102).div_ceil(100);
         if peaks.lowest(ipus / 2) <= limit {
             continue;

@@ -15,7 +15,7 @@ use super::places::drawn::{GRAPHS, graph_in};
 use crate::support::models::{generate, share};
 use crate::support::{each, graph_file, model_in, more_graphs};
 
-/// What is compared of a model.
+/// The results for a model that are compared.
 struct Read {
     model: Model,
     layering: Layering,

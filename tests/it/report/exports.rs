@@ -35,7 +35,6 @@ impl Folder {
         fs::read_to_string(self.path(name)).expect(name)
     }
 
-    /// Returns the names of its files in order.
     fn names(&self) -> Vec<String> {
         names(self.0.path())
     }
@@ -44,7 +43,6 @@ impl Folder {
         typed(&format!("popliner {line}"), self.0.path())
     }
 
-    /// Runs the tool on the fixture.
     fn run(&self, options: &str) -> Run {
         let profile = root().join(profile(FIXTURE));
         self.popliner(&format!("'{}' {options}", profile.display()))
@@ -96,10 +94,10 @@ fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
     let folder = Folder::new();
     fs::write(folder.path("report"), "old").expect("a file");
     let export = |options: &str| folder.run(&format!("--solve {options} --export-json=report"));
-    // Wrong usage that is noticed only after the analysis.
+    // A mistake in the options that is noticed only after the analysis.
     export("--layer-name-regex=nowhere").exits(2);
     assert_eq!(folder.read("report"), "old");
-    // It does not fit, and is written.
+    // The report is written although the split does not fit.
     export("--num-ipus=1").exits(1);
     assert_eq!(read_json(&folder.read("report"))["split"]["fits"], false);
     assert_eq!(folder.names(), ["report"]);

@@ -19,7 +19,7 @@ pub fn text(schema: &Value) -> String {
     text + "}\n"
 }
 
-/// Returns each of a list as a type, with this text between them.
+/// Joins the items of a list, each as a type, with `between` between them.
 fn joined(list: &Value, between: &str, of: impl Fn(&Value) -> String) -> Option<String> {
     let types: Vec<String> = list.as_array()?.iter().map(of).collect();
     Some(types.join(between))

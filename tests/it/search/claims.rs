@@ -199,7 +199,7 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
 
 #[test]
 fn each_claim_is_what_its_command_gives() {
-    // These twelve meet nearly every kind of claim.
+    // These twelve runs have nearly every kind of claim.
     let is_chosen = std::env::var("SEEDS").is_ok();
     let first = if is_chosen { 0 } else { 12 };
     let seeds: Vec<u64> = seeds(8).map(|seed| first + seed).collect();

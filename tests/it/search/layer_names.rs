@@ -80,7 +80,7 @@ fn named(analysis: &Analysis, texts: Vec<String>) -> Layers<'_> {
     analysis.layers(&request).expect("layers")
 }
 
-/// The first module of Out stands for Out, or for a layer after the layers of the report.
+/// Checks that the name of Out's first module means Out, or a layer after the layers of the report.
 fn check_out(analysis: &Analysis, report: &Report, of: &str) {
     let split = report.split.as_ref().expect("a split");
     let out = split.modules.last().and_then(|out| out.begin.as_deref());

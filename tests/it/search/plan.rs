@@ -1,4 +1,4 @@
-//! Whole configurations. `claims` runs the command of each.
+//! Plans (`--plan`), whose rows are whole configurations. `claims` runs the command of each row.
 
 use super::{TRAINING, number, report};
 use crate::support::models::generate;
@@ -36,7 +36,7 @@ fn rows_whose_time_is_known_in_full_come_first() {
     }
 }
 
-/// Stages of blocks that run twice can only take turns, on fewer IPUs too.
+/// Stages of blocks that run twice never run at the same time, on fewer IPUs too.
 #[test]
 fn pipelines_that_take_turns_have_rows_on_fewer_ipus() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -141,7 +141,7 @@ fn layers_that_share_a_weight_stay_together() {
     });
 }
 
-/// The memory is enough without the tie, and too little with it.
+/// The memory is enough if the weight is untied, and too little if layers share it.
 #[test]
 fn a_weight_that_stands_in_the_way_is_named() {
     each("layers", |model| {
@@ -190,7 +190,7 @@ fn graph_of_blocks() -> Value {
     })
 }
 
-/// No two layers share a weight, but parts of each layer do, which fit only without it.
+/// No two layers share a weight, but parts of a layer do. Untied, they make the model fit.
 #[test]
 fn a_weight_that_parts_of_a_layer_share_can_be_untied() {
     let folder = TempDir::new().expect("a folder");

@@ -96,9 +96,9 @@ fn share_a_program(connection: &Connection, random: &mut Random) {
     add_child(connection, parent, leaf);
 }
 
-/// Turns a sequence into a Call of a function with its children, or of a function that calls a
-/// second one with them, and sometimes adds another Call, unless the sequence may have most of the
-/// model: a model that trains twice has no two passes. The steps stay unchanged.
+/// Turns a sequence into a Call of a new function with its children, sometimes through nested
+/// functions. Sometimes calls the function again, unless the sequence may have most of the model: a
+/// model that trains twice has no two passes. The steps stay unchanged.
 fn outline(connection: &Connection, random: &mut Random) {
     let sequences = programs(connection, WITH_CHILDREN);
     if sequences.is_empty() {

@@ -1,4 +1,4 @@
-//! The steps that make the files of a case.
+//! Runs the steps that make the files of a test case.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::{Words, contexts, copy, finish, piped, root, run_sql};
 use ciborium::Value;
 use rusqlite::Connection;
 
-/// Does one step in a folder.
+/// Runs one step in a folder.
 pub fn make(folder: &Path, step: &str) {
     let (verb, rest) = step.split_once(' ').expect("a step");
     match (verb, &rest.words()[..]) {

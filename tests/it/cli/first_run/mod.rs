@@ -64,7 +64,7 @@ fn each_case_ends_and_says_what_it_must() {
     });
 }
 
-/// Checks a run that should end with a message of this kind, which has all parts.
+/// Checks that a run ends with a message of this kind, which has all `parts`.
 fn check(folder: &Path, kind: &str, arguments: &str, parts: &[&str], of: String) {
     let mut arguments = arguments.words();
     arguments.extend((kind == "warning").then_some("--export-json=of-this-run.json"));
@@ -107,7 +107,7 @@ fn sound_models_are_not_warned_of() {
         let all = of_files.chain(layers.warnings.clone());
         let all = all.chain(memory.recording_warning());
         // Small models of plain Poplar, and of TensorFlow with outlined bodies, have many
-        // operations without a layer: each weight is one.
+        // operations without a layer, since each weight is an operation.
         let is_known = what.contains("poplar") || what.contains("\"tensorflow\"");
         let is_small = |warning: &str| is_known && warning.contains("got a layer");
         let all = all.map(|warning| warning.to_string());

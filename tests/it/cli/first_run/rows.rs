@@ -1,4 +1,4 @@
-//! The cases.
+//! Cases of files that surprise a first run, with the messages about them.
 
 /// Cases by kind of surprise. Below the name of each are the steps that make its files, and runs with
 /// parts of their messages; the head of `first_run` says how to write both.

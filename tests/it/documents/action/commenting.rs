@@ -1,9 +1,9 @@
-//! The step that posts the report to the pull request. Here, `gh` is a script that keeps comments
-//! as files; it needs `jq`, whose language the step uses.
+//! Tests the step of the action that posts the report to the pull request. Here, `gh` is a script
+//! that keeps comments as files; it needs `jq`, whose language the step uses.
 
 use super::{Job, has, job::values};
 
-/// Answers like GitHub's interface, as far as the step uses it.
+/// A script for `gh` that answers as GitHub's interface does, as far as the step uses it.
 const GH: &str = r#"
 [ "$1" = api ] || exit 1
 shift
@@ -44,7 +44,7 @@ impl Job {
         run.exits(0).out.clone()
     }
 
-    /// Returns the texts of all comments except the person's.
+    /// Returns the texts of all comments except the one by a person.
     fn posted(&self) -> Vec<String> {
         let texts = (1..).map(|id| self.read(&format!("comments/{id}.json")));
         let bodies = texts.take_while(|text| !text.is_empty()).map(|text| {

@@ -7,7 +7,7 @@ use crate::support::models::share;
 use crate::support::{Run, piped, python, skip, try_finish};
 use std::path::Path;
 
-/// A repository whose version 1.2.3 was released from its first commit.
+/// A script for `gh` with a repository whose version 1.2.3 was released from its first commit.
 const GH: &str = r#"
 case "$1 $2" in
     "api repos/o/popliner/commits/"*)
@@ -24,7 +24,7 @@ case "$1 $2" in
 esac
 "#;
 
-/// Makes environments of Python as copies of one, which takes less time than each by itself.
+/// A script for `python` that copies one virtual environment, which is faster than making several.
 const PYTHON: &str = r#"
 PATH=${PATH#*:}
 [ "$1 $2" = "-m venv" ] || exec python3 "$@"
@@ -32,7 +32,7 @@ PATH=${PATH#*:}
 rm -rf "$3" && cp -R "$RELEASE/venv" "$3"
 "#;
 
-/// Writes a wheel into a folder. Its command prints its origin.
+/// A script that writes a wheel into a folder. The command in the wheel prints its origin.
 const WHEEL: &str = r##"
 import os, zipfile
 def wheel(folder, origin):
@@ -95,8 +95,8 @@ fn install(job: &Job, reference: &str) -> Run {
     job.bash("bash \"$GITHUB_ACTION_PATH/action/install.sh\"", &variables)
 }
 
-/// The tag, the moving tag and the commit of a release mean its wheel, if that has its checksum; a
-/// later commit means the sources.
+/// The tag, the moving tag or the commit of a release installs its wheel, if the wheel has the
+/// right checksum; a later commit installs the sources.
 #[test]
 fn the_wheel_of_the_release_is_found_and_checked() {
     let job = or_skip!(prepared());

@@ -49,7 +49,8 @@ pub fn filled_in(mapping: &Value, known: impl Fn(&str) -> String) -> Values {
     given
 }
 
-/// Is a program on the path? GitHub's machines have all that the steps use. Skips if not.
+/// Returns whether a program is on the path, and skips the test if not. GitHub's machines have all
+/// programs that the steps use.
 #[track_caller]
 pub fn has(program: &str) -> bool {
     let found = try_finish(piped(program).arg("--version")).is_some();
@@ -130,8 +131,8 @@ impl Job {
         finish(bash.envs(variables).env("PATH", path))
     }
 
-    /// Runs the step of the action that runs popliner, with these inputs. It leaves `summary.md`
-    /// and the file `outputs`.
+    /// Runs the step of the action that runs popliner, with these inputs. The step writes
+    /// `summary.md` and the file `outputs`.
     pub fn run(&self, given: &Values) -> Run {
         let _ = std::fs::remove_file(self.path("outputs"));
         self.step("Run popliner", given, &Values::new())

@@ -3,7 +3,7 @@
 use super::{Job, Values, job::values};
 use crate::support::{Words, finish, piped};
 
-/// Checks all outputs of a run except the name of its report. There is no configuration.
+/// Checks all outputs of a step that wrote no configuration, except the name of its report.
 fn tells(job: &Job, fits: &str, code: &str, page: &str) {
     let mut found = job.outputs("outputs");
     assert!(found.remove("report").is_some());

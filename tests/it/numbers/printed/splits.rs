@@ -44,7 +44,7 @@ impl Subject {
         printed_peak(&run)
     }
 
-    /// Checks the greedy search in the same way.
+    /// Checks the greedy search with a number of IPUs and a limit, like [`Self::solve`].
     pub fn greedy(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<i64> {
         let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
         let found = greedy(ranges, num_ipus, limit_bytes);

@@ -32,7 +32,7 @@ const SHOWN: &str = "(() => {
 /// The result of [`SHOWN`].
 #[derive(Deserialize)]
 pub struct Shown {
-    /// Places in the report of the command line, and the numbers that are shown.
+    /// Paths in the report of the command line, each with the number that the page shows.
     now: Vec<[String; 2]>,
     shares: Vec<String>,
     totals: Vec<String>,
@@ -165,7 +165,7 @@ fn check_totals(shown: &Shown, judged: &Value) {
         );
     }
     assert_eq!(totals, expected, "{command}");
-    // In tenths of a per cent, rounded up.
+    // Shares are in tenths of a per cent, rounded up.
     let shares = bytes.iter().zip(limits).map(|(&bytes, limit)| {
         let tenths = (bytes * 1000).div_ceil(limit);
         format!("{}.{} %", tenths / 10, tenths % 10)

@@ -122,7 +122,7 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
         let last = page.positions() - 1;
         let count = page.cuts().len() as u64;
         assert!(count >= 1, "{fixture}");
-        // Adjacent cuts, further right each time; then cuts apart.
+        // Try adjacent cuts, further right each time, and then cuts that are apart.
         let (mut tried, wanted) = (BTreeSet::new(), 12 / share(4));
         for number in 0..50 {
             if tried.len() == wanted {

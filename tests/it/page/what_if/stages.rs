@@ -44,7 +44,7 @@ impl Page {
         let (cuts, positions) = (self.cuts(), self.positions());
         let from = cuts.last().copied().unwrap_or(0);
         assert!(positions - from > 1, "the last stage has one position");
-        // Nearest to the last inner boundary.
+        // Click where the last inner boundary is nearest.
         let share = (positions - 1 - from) as f64 / (positions - from) as f64;
         self.browser.click("$$('.stage').at(-1)", share, 2);
         assert_eq!(self.cuts(), [&cuts[..], &[positions - 1]].concat());

@@ -21,7 +21,6 @@ pub struct Case {
     drawn: drawn::Case,
     model: PipelineModel,
     analysis: Analysis,
-    /// The folder of the files.
     folder: TempDir,
 }
 

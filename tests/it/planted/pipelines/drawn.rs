@@ -88,7 +88,7 @@ impl Trained {
             planted.get(planted.len() / 2).copied().unwrap_or(0)
         };
         let mut medians: Vec<u32> = found.iter_mut().map(median).collect();
-        // Out may be there too.
+        // Position 0 begins the model, although Out may be there too.
         medians[0] = 0;
         let start = |position: u32| medians.iter().position(|&median| median >= position);
         let last = self.truth.places.layers + 1 - u32::from(positions.out_is_first());
@@ -100,7 +100,6 @@ impl Trained {
         MemoryModel::new(&self.read.model, &self.read.placement).expect("memory")
     }
 
-    /// Returns some cases.
     pub fn cases(&self) -> Vec<Case> {
         let mut cases = cases(
             self.seed,

@@ -22,9 +22,9 @@ fn bytes(stages: Vec<StageTruth>) -> Vec<Bytes> {
     stages.map(|stage| [stage.tiles, stage.stash]).collect()
 }
 
-/// If tensors are on the same tiles, each stage is that of its own compilation. Otherwise a stage
-/// stashes what it makes on its own tiles, and what it gets on those of the sender. Returns whether
-/// that differs from its own compilation.
+/// If tensors are on the same tiles in all compilations, each stage has the bytes of its own one.
+/// Otherwise a stage stashes what it makes on its own tiles, and what it receives on tiles of the
+/// sender. Returns whether that differs from its own compilation.
 fn check(seed: u64) -> bool {
     let models = ["0.6", "0.2", "0.05", "0.2 --moved"].map(|own| {
         let mut drawn = drawn::model(seed);

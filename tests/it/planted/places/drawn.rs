@@ -47,7 +47,7 @@ impl Drawn {
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
-/// As often as they are drawn.
+/// Optimisers to draw from; a repeated one is drawn more often.
 const OPTIMISERS: [&str; 5] = ["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"];
 
 /// Returns the model of a seed.

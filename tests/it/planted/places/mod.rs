@@ -83,7 +83,7 @@ impl Errors {
             labels: planted.drawn.labels(),
             ..Self::default()
         };
-        // A tie may be missed.
+        // The library may miss that a weight ties In and Out, and so have one position more.
         if memory.layers() != planted.positions() {
             return errors;
         }

@@ -64,8 +64,8 @@ pub fn wrong(planted: &Planted, read: &Read) -> Vec<Wrong> {
     wrong
 }
 
-/// Is the assignment right? A body may be assigned to each of its calls. A global operation may be
-/// assigned to all places or program by program, but not to one place.
+/// Returns whether the assignment is right. A body may be assigned to each of its calls. A global
+/// operation may be assigned to all places or program by program, but not to one place.
 fn is_right(
     home: Home,
     expected: &BTreeSet<usize>,

@@ -128,7 +128,7 @@ fn check_starts(graph: &str, printed: &Printed) {
     let stages = printed.stages();
     let splits: Value = serde_yaml_ng::from_str(printed.form("pipeline-splits")).expect("YAML");
     match splits["pipeline_splits"].as_array() {
-        // It has no way to say that Out is on the first IPU.
+        // This form cannot express that Out is on the first IPU.
         None => assert_eq!(printed.report["pseudo_layers"], "out-with-in", "{graph}"),
         Some(splits) => assert_eq!(splits.len() + 1, stages.len(), "{graph}"),
     }
