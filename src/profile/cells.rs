@@ -4,9 +4,9 @@
 use super::{
     Ids, TileBytes,
     encoding::{BlobError, decode_list},
+    row_batch::StoredRow,
 };
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning, unusable};
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::{cell::Cell, fmt::Display};
 
@@ -17,7 +17,7 @@ pub type Columns = &'static [&'static str];
 /// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
 pub struct Cells<'r> {
-    pub row: &'r Row<'r>,
+    pub row: StoredRow<'r>,
     pub table: &'static str,
     pub columns: Columns,
     pub tiles: u32,
@@ -28,15 +28,16 @@ pub struct Cells<'r> {
 
 impl<'r> Cells<'r> {
     #[inline(always)]
-    fn value(&self, column: usize) -> Result<ValueRef<'r>> {
-        self.row.get_ref(column).map_err(sqlite(self.table))
+    fn value(&self, column: usize) -> ValueRef<'r> {
+        self.row.cell(column)
     }
 
-    /// Returns the rowid of the row: the result of the SQL statement with the index `column`. A
-    /// statement may select the rowid after `columns`.
+    /// Returns the rowid of the row, which is always an integer. `column` is its index among the
+    /// values that the scan's SQL statement stores: the index of one of `columns`, or the index
+    /// after them.
     #[inline(always)]
-    pub fn rowid(&self, column: usize) -> Result<i64> {
-        self.row.get(column).map_err(sqlite(self.table))
+    pub fn rowid(&self, column: usize) -> i64 {
+        self.value(column).as_i64().unwrap_or_default()
     }
 
     /// Subtracts the length of `bytes` from the number of bytes that this scan of a table may still
@@ -56,7 +57,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the integer that the row has in `column`; `None` for NULL.
     pub fn signed(&self, column: usize) -> Result<Option<i64>> {
-        let value = self.value(column)?;
+        let value = self.value(column);
         let wrong = |_| self.wrong(column, value, "an integer");
         value.as_i64_or_null().map_err(wrong)
     }
@@ -74,7 +75,7 @@ impl<'r> Cells<'r> {
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
         // Nearly every cell holds a number, so this case comes first.
-        match self.value(column)? {
+        match self.value(column) {
             ValueRef::Integer(value @ 0..) => Ok(value as u64),
             _ => self
                 .optional(column)?
@@ -130,7 +131,7 @@ impl<'r> Cells<'r> {
     /// Returns the integer that the row has in `column`; `None` for NULL. An integer outside 32
     /// bits is an error.
     pub fn optional_small(&self, column: usize) -> Result<Option<u32>> {
-        match self.value(column)? {
+        match self.value(column) {
             ValueRef::Null => Ok(None),
             _ => self.small(column).map(Some),
         }
@@ -139,7 +140,7 @@ impl<'r> Cells<'r> {
     /// Returns the blob that the row has in `column`; an empty blob for NULL.
     #[inline]
     pub fn blob(&self, column: usize) -> Result<&'r [u8]> {
-        match self.value(column)? {
+        match self.value(column) {
             ValueRef::Blob(bytes) => self.charge(bytes),
             ValueRef::Null => Ok(&[]),
             other => Err(self.wrong(column, other, "a blob")),
@@ -149,7 +150,7 @@ impl<'r> Cells<'r> {
     /// Returns the text that the row has in `column`, with replacements for bytes that are not
     /// UTF-8; an empty text for NULL.
     pub fn text(&self, column: usize) -> Result<String> {
-        match self.value(column)? {
+        match self.value(column) {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
             ValueRef::Null => Ok(String::new()),
             other => Err(self.wrong(column, other, "a text")),
@@ -160,7 +161,7 @@ impl<'r> Cells<'r> {
     /// type.
     #[inline]
     pub fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
-        match self.value(column)? {
+        match self.value(column) {
             ValueRef::Text(bytes) => self.charge(bytes).map(Some),
             _ => Ok(None),
         }
@@ -172,8 +173,8 @@ impl<'r> Cells<'r> {
     #[cold]
     pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
-            Ok(ValueRef::Integer(key)) => key.to_string(),
-            Ok(ValueRef::Text(key)) => shortened(&String::from_utf8_lossy(key)),
+            ValueRef::Integer(key) => key.to_string(),
+            ValueRef::Text(key) => shortened(&String::from_utf8_lossy(key)),
             _ => "without a key".to_string(),
         };
         cell(self.table, self.columns[column], key, problem)

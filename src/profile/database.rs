@@ -4,6 +4,7 @@
 use super::{
     Cells, Ids, ProfileFile, Target,
     cells::{Columns, sqlite},
+    row_batch::{RowBatch, STORE, locked},
     row_ranges::rows_at_most,
     target::FormatVersion,
 };
@@ -126,10 +127,16 @@ impl Database {
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let mut values = Vec::new();
-        self.query(table, columns, &select(table, columns, "", ""), [], |row| {
-            values.push(read(row)?);
-            Ok(true)
-        })?;
+        self.query(
+            table,
+            columns,
+            &select(table, columns, "", "1", ""),
+            [],
+            |row| {
+                values.push(read(row)?);
+                Ok(true)
+            },
+        )?;
         Ok(values)
     }
 
@@ -194,8 +201,8 @@ impl Database {
         let mut values = FxHashMap::default();
         let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
         for ids in ids.chunks(LOOKED_UP) {
-            let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
-            let sql = select(table, columns, "", &condition);
+            let condition = format!("\"{}\" IN ({})", columns[0], ids.join(", "));
+            let sql = select(table, columns, "", &condition, "");
             self.query(table, columns, &sql, [], |row| {
                 values.insert(row.unsigned(0)?, read(row)?);
                 Ok(true)
@@ -206,19 +213,14 @@ impl Database {
 
     /// Returns whether `table` has at least one row; `false` if the profile has no such table.
     pub fn has_rows(&self, table: &'static str) -> Result<bool> {
-        let mut has_rows = false;
-        if self.has_table(table) {
-            let sql = format!("SELECT 1 FROM \"{table}\"");
-            self.query(table, &[], &sql, [], |_| {
-                has_rows = true;
-                Ok(false)
-            })?;
-        }
-        Ok(has_rows)
+        let sql = format!("SELECT 1 FROM \"{table}\"");
+        let exists = |connection: &Connection| connection.prepare(&sql)?.exists([]);
+        Ok(self.has_table(table)
+            && self.with_connection(|connection| exists(connection).map_err(sqlite(table)))?)
     }
 
-    /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row until
-    /// `visit` returns `false`. `sql` must select `columns` of `table` first, in this order.
+    /// Runs `sql`, a statement of [`select`] for `columns` of `table`, with `parameters`. Calls
+    /// `visit` with each row until `visit` returns `false`.
     pub fn query(
         &self,
         table: &'static str,
@@ -233,17 +235,27 @@ impl Database {
         // read, and a cell may be read twice.
         let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
+            let batch = RowBatch::new(connection).map_err(&failed)?;
             let mut statement = connection.prepare(sql).map_err(&failed)?;
-            let mut rows = statement.query(parameters).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)?
-                && visit(Cells {
-                    row,
-                    table,
-                    columns,
-                    tiles: self.target.num_tiles,
-                    payload_left: &payload_left,
-                })?
-            {}
+            let mut full = statement.query(parameters).map_err(&failed)?;
+            let mut is_last = false;
+            while !is_last {
+                is_last = full.next().map_err(&failed)?.is_none();
+                let mut batch = locked(&batch);
+                for row in batch.rows() {
+                    let cells = Cells {
+                        row,
+                        table,
+                        columns,
+                        tiles: self.target.num_tiles,
+                        payload_left: &payload_left,
+                    };
+                    if !visit(cells)? {
+                        return Ok(());
+                    }
+                }
+                batch.clear();
+            }
             Ok(())
         })
     }
@@ -269,12 +281,15 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns the SQL statement that selects `columns` of `table`, and then the expressions in `more`,
-/// from the rows that fulfil `condition`. `NOT INDEXED` keeps SQLite from using an index that
+/// Returns the SQL statement that stores `columns` of `table`, and then the expressions in `more`, of
+/// the rows that fulfil `condition`, in batches. `NOT INDEXED` keeps SQLite from using an index that
 /// covers these columns, since reading the table in its own order is faster.
-pub fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
+pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order: &str) -> String {
     let list = columns.join("\", \"");
-    format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")
+    format!(
+        "SELECT 1 FROM \"{table}\" NOT INDEXED \
+         WHERE {condition} AND {STORE}(\"{list}\"{more}) {order}"
+    )
 }
 
 /// Maps the name of each table or view of a profile, in lower case, to its description.

@@ -14,6 +14,7 @@ mod liveness;
 mod open;
 mod programs;
 mod recorded;
+mod row_batch;
 mod row_ranges;
 mod target;
 mod tile_bytes;

@@ -137,7 +137,7 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 3),
         (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
-        (Limit::SQLITE_LIMIT_FUNCTION_ARG, 8),
+        (Limit::SQLITE_LIMIT_FUNCTION_ARG, 32),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
         (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
         (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),

@@ -124,7 +124,7 @@ impl Database {
             let value = row.unsigned(0)?;
             let rowid = match scan.rowid_column {
                 Some(0) => value as i64,
-                Some(column) => row.rowid(column)?,
+                Some(column) => row.rowid(column),
                 None => rows as i64,
             };
             first = first.or(Some(rowid));
@@ -161,13 +161,14 @@ impl RangeScan {
             Some(rowid) if rowid_column == Some(columns.len()) => format!(", {rowid}"),
             _ => String::new(),
         };
-        let condition = rowid.map_or("WHERE ?1 NOT NULL".to_owned(), |rowid| {
-            format!("WHERE {rowid} >= ?1 ORDER BY {rowid}")
-        });
+        let (condition, order) = match &rowid {
+            Some(rowid) => (format!("{rowid} >= ?1"), format!("ORDER BY {rowid}")),
+            None => ("?1 NOT NULL".to_owned(), String::new()),
+        };
         Self {
             table,
             columns,
-            sql: select(table, columns, &more, &condition),
+            sql: select(table, columns, &more, &condition, &order),
             rowid_column,
         }
     }
