@@ -21,6 +21,7 @@ use crate::{
     progress::Progress,
     search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word},
     solve::{Plan, SolveError},
+    time::StepOptions,
 };
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
@@ -68,9 +69,8 @@ pub struct Level<'s> {
     /// of the model in that profile. The main profile, if it is one of them, is first.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// Number of samples in a micro-batch of the profile. `None` for the main profile (the first
-    /// that the user names), whose micro-batch size is an option of the request.
-    pub samples: Option<u64>,
+    /// The numbers that the time of a step depends on, for the micro-batch size of the profile.
+    pub step: StepOptions,
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -328,8 +328,8 @@ impl<'s> Answers<'s> {
         all: Vec<Layers<'s>>,
     ) -> Result<Option<Vec<Layers<'s>>>> {
         let are_alike = |all: &[Layers<'s>]| {
-            let first = &all[0].layering.names;
-            all.iter().all(|layers| layers.layering.names == *first)
+            all.windows(2)
+                .all(|two| two[0].layering.names == two[1].layering.names)
         };
         if are_alike(&all) {
             return Ok(Some(all));
@@ -371,7 +371,7 @@ impl<'s> Answers<'s> {
             layers: in_each_profile[0],
             in_each_profile,
             space: Space::new(tables, self.progress.clone()),
-            samples: self.samples,
+            step,
         }));
         Ok(self.levels.len() - 1)
     }
@@ -461,13 +461,11 @@ impl<'s> Answer<'_, 's> {
     /// The two splits may be for different profiles, layerings or pipelines.
     fn compare(&self, other: &Self) -> Ordering {
         let (mine, theirs) = (&self.best, &other.best);
-        theirs.fits.cmp(&mine.fits).then_with(|| {
-            if mine.fits {
-                let by_unknown_time = mine.lacks_time.cmp(&theirs.lacks_time);
-                by_unknown_time.then(self.question.compare(mine, theirs))
-            } else {
-                mine.by_peak(theirs)
-            }
-        })
+        let by_value = if mine.fits {
+            (mine.lacks_time.cmp(&theirs.lacks_time)).then(self.question.compare(mine, theirs))
+        } else {
+            mine.by_peak(theirs)
+        };
+        theirs.fits.cmp(&mine.fits).then(by_value)
     }
 }

@@ -261,7 +261,7 @@ impl Level<'_> {
                 .map(|judged| judged.plan(positions, request))
                 .transpose()?,
         };
-        search.options.step = search.options.step.with_size(self.samples);
+        search.options.step = self.step;
         Ok(Question::new(search, placement))
     }
 

@@ -133,7 +133,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let mut options = options.clone();
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
-    further::check(&options)?;
+    further::check(&mut options)?;
     let mut run = Run {
         request: options.request(),
         options,

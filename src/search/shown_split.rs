@@ -6,7 +6,7 @@ use crate::{
     solve::{self, Constraint},
 };
 use anyhow::Result;
-use std::{mem::take, ops::Range};
+use std::ops::Range;
 
 /// The split that reports show: the split that the user gave; without one, the best split; if no
 /// split fits, the split with the lowest peak.
@@ -92,14 +92,15 @@ impl ShownSplit {
 /// Returns the memory of each of `ranges` as a stage, in the profile in which this stage takes the
 /// fewest bytes on its fullest tile.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
-    let memories = costs.memory_by_profile.iter();
-    let mut all: Vec<_> = memories.map(|memory| memory.stages(ranges)).collect();
-    (0..ranges.len())
-        .filter_map(|range| {
-            let of_range = all.iter_mut().map(|own| &mut own[range]);
-            of_range.min_by_key(|own| own.max_tile_bytes()).map(take)
-        })
-        .collect()
+    let mut least = costs.memory().stages(ranges);
+    for memory in &costs.memory_by_profile[1..] {
+        for (least, other) in least.iter_mut().zip(memory.stages(ranges)) {
+            if other.max_tile_bytes() < least.max_tile_bytes() {
+                *least = other;
+            }
+        }
+    }
+    least
 }
 
 /// Returns the bytes that the fullest tile of a split into `stages` would have without

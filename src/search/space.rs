@@ -20,7 +20,7 @@ use super::{
 use crate::{
     memory::{MemoryModel, Pipeline, PlacedStage},
     progress::Progress,
-    solve::{self, Plan, Problem, Score, Solution},
+    solve::{self, Constraint, Plan, Problem, Rule, Score, Solution},
 };
 use anyhow::Result;
 use rayon::prelude::*;
@@ -247,7 +247,12 @@ impl<'a> Space<'a> {
             stages: costs.ipus.max(stages),
         };
         let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
-        let constraints = plan.as_constraints();
+        // The only split into at most `stages` stages that obeys these constraints is the one with the
+        // cuts of `plan`, whatever profiles its stages take their costs from.
+        let constraints: Vec<_> = plan
+            .cuts()
+            .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))
+            .collect();
         let problem = Problem {
             constraints: &constraints,
             ..costs.problem_on(stages)
@@ -293,7 +298,7 @@ impl<'a> Space<'a> {
         reach: Option<Reach>,
     ) -> Result<PipelineCosts<'a>> {
         let tiles = reach.map_or(Tiles::Known, |_| Tiles::All);
-        let costs = self.in_some(question, &[pipeline], reach.unwrap_or_default(), tiles)?;
+        let costs = self.in_each(question, &[pipeline], reach.unwrap_or_default(), tiles, Ok)?;
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
@@ -310,7 +315,17 @@ impl<'a> Space<'a> {
     ) -> Result<Vec<R>> {
         let mut results = Vec::new();
         for some in pipelines.chunks(self.profiles[0].at_once(reach)) {
-            let costs = self.in_some(question, some, reach, tiles)?;
+            let by_profile = self
+                .profiles
+                .iter()
+                .map(|tables| tables.in_each(some, reach, tiles, &self.progress))
+                .collect::<Result<Vec<_>>>()?;
+            let costs = Vec::from_iter((0..some.len()).map(|place| {
+                PipelineCosts::new(
+                    question,
+                    by_profile.iter().map(|costs| costs[place].clone()),
+                )
+            }));
             let task = self
                 .progress
                 .begin("choosing the pipeline", costs.len() as u64);
@@ -321,23 +336,5 @@ impl<'a> Space<'a> {
             results.append(&mut found.collect::<Result<_>>()?);
         }
         Ok(results)
-    }
-
-    fn in_some(
-        &self,
-        question: &Arc<Question>,
-        pipelines: &[Pipeline],
-        reach: Reach,
-        tiles: Tiles,
-    ) -> Result<Vec<PipelineCosts<'a>>> {
-        let by_profile = self
-            .profiles
-            .iter()
-            .map(|tables| tables.in_each(pipelines, reach, tiles, &self.progress))
-            .collect::<Result<Vec<_>>>()?;
-        let in_pipeline = |place: usize| by_profile.iter().map(move |costs| costs[place].clone());
-        Ok((0..pipelines.len())
-            .map(|place| PipelineCosts::new(question, in_pipeline(place)))
-            .collect())
     }
 }

@@ -4,7 +4,7 @@
 use std::{cmp::Ordering, ops::Range};
 
 use super::{
-    constraints::{Constraint, Rule},
+    constraints::Constraint,
     objectives::{Goal, Objective, decimal},
     problem::{CompiledStage, Problem, SolveError},
 };
@@ -68,15 +68,6 @@ impl Plan {
     /// Returns each stage with the number of stages after it, on which its bytes and cycles depend.
     pub(super) fn with_after(&self) -> impl Iterator<Item = (CompiledStage, usize)> {
         self.compiled().zip((0..self.stages.len()).rev())
-    }
-
-    /// Returns constraints for a search among splits with at most as many stages as this plan has.
-    /// The only split that obeys them is the one with the cuts of this plan, whatever profiles its
-    /// stages take their costs from.
-    pub fn as_constraints(&self) -> Vec<Constraint> {
-        self.cuts()
-            .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))
-            .collect()
     }
 }
 

@@ -192,9 +192,10 @@ impl StageTimes {
         let period = Slots::new(order, depth, None);
         let copied = (0..stages.len()).fold([0; 2], |copied, number| {
             let neighbour = |by: usize| stages[(number + by) % stages.len()].0;
-            let neighbours = [[neighbour(stages.len() - 1)], [neighbour(1)]];
             let (times, range) = stages[number];
-            times.with_copies(copied, (number, range), [&neighbours[0], &neighbours[1]])
+            let [arrives, _] = neighbour(stages.len() - 1).sent_at(range.start);
+            let [_, returns] = neighbour(1).sent_at(range.end);
+            times.with_copies(copied, (number, range), [arrives, returns])
         });
         let copies = first.copy_cycles(copied, (slots.count(), micro_batches));
         let streamed = stages
@@ -259,26 +260,18 @@ impl StageTimes {
     /// odd index; they differ only if a micro-batch enters every second slot. If only one stage
     /// works at a time, the first number is the sum over all stages instead.
     ///
-    /// The stage before may have any of the times `previous` (one per profile), and the stage after
-    /// any of `next`. Of these, the times with which the neighbour sends the fewest bytes count.
+    /// `arrives` and `returns` are the bytes that `stage` receives for one micro-batch: from the stage
+    /// before it in the forward pass, and from the stage after it in the backward pass.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
         (number, stage): (usize, &Range<usize>),
-        [previous, next]: [&[&Self]; 2],
+        [arrives, returns]: [u128; 2],
     ) -> [u128; 2] {
         if stage.len() == self.positions() {
             return bytes;
         }
-        let least = |neighbours: &[&Self], position: usize, pass: usize| {
-            neighbours
-                .iter()
-                .map(|times| times.sent_at(position)[pass])
-                .min()
-                .unwrap_or(0)
-        };
         let (back, on) = (self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]);
-        let (arrives, returns) = (least(previous, stage.start, 0), least(next, stage.end, 1));
         match self.order().every {
             None => bytes[0] += on + returns,
             Some(2) => {

@@ -2,7 +2,7 @@
 
 use super::{
     Generate, NoEffect, Options,
-    effects::{ONE_IPU_RESULTS, ONE_PROFILE, is_given, listed, words},
+    effects::{ONE_PROFILE, is_given, listed, one_ipu_results, words},
 };
 use crate::app::export::is_standard_output;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -106,7 +106,7 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
         .export_html
         .as_deref()
         .is_some_and(is_standard_output)
-        && !words(ONE_IPU_RESULTS)
+        && !one_ipu_results()
             .chain(words("fit compare export_json export_markdown"))
             .any(|id| is_given(matches, id))
 }

@@ -8,12 +8,6 @@ use crate::wording::joined;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// Clap ids, separated by spaces, of the options whose results need a profile of one IPU. The
-/// option `--fit`, which is also for profiles of several IPUs, conflicts with these options.
-pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
-     layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
-     interlayer_communication diagnose list_layers save_to_file";
-
 /// Clap ids of the options that request a result about one profile, so that an option that names
 /// several profiles conflicts with them. Separated by spaces.
 pub const ONE_PROFILE: &str = "list_layers operation_breakdown layer_breakdown memory_totals \
@@ -75,6 +69,12 @@ impl Effect {
             on: "memory_totals",
         },
     ];
+}
+
+/// Returns the clap ids of the options whose results need a profile of one IPU. The option `--fit`,
+/// which is also for profiles of several IPUs, conflicts with these options.
+pub fn one_ipu_results() -> impl Iterator<Item = &'static str> {
+    words("solve emit sweep plan explain splits layers_per_ipu").chain(words(ONE_PROFILE))
 }
 
 pub fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
@@ -164,8 +164,9 @@ mod tests {
         let effects = Effect::ALL.iter();
         let lists = effects.flat_map(|effect| [effect.options, effect.on]);
         for id in lists
-            .chain([ONE_IPU_RESULTS, ONE_PROFILE, ORIGINAL])
+            .chain([ORIGINAL])
             .flat_map(words)
+            .chain(one_ipu_results())
         {
             let mut all = command.get_arguments();
             assert!(all.any(|arg| arg.get_id() == id), "{id}");

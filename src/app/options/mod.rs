@@ -276,7 +276,7 @@ impl Options {
                 step: StepOptions {
                     micro_batches: time.micro_batches,
                     link_bandwidth: time.ipu_link_bandwidth,
-                    micro_batch: OfProfile::values(&time.micro_batch).first().copied(),
+                    micro_batch: time.micro_batch.first().map(|own| own.value),
                     streaming_bandwidth: time.streaming_bandwidth,
                     ..StepOptions::default()
                 },
@@ -287,7 +287,7 @@ impl Options {
                 counts: detail == Detail::Page
                     || self.results.emit.iter().any(|form| form.has_counts()),
                 what_if,
-                proportions: OfProfile::values(&pipeline.amp),
+                proportions: pipeline.amp.iter().map(|own| own.value).collect(),
             },
             rules,
             layers: self.layers.options(rules),

@@ -1,7 +1,7 @@
 //! Defines the options that request results.
 
 use super::{
-    effects::{ONE_IPU_RESULTS, words},
+    effects::one_ipu_results,
     values::{List, ShortHelp, tiles},
 };
 use crate::{analysis::JudgedSplit, report::Format, report::emit::EmitForm};
@@ -69,7 +69,7 @@ pub struct ResultArgs {
     /// Judge a profile as it was compiled, for any number of IPUs. For each IPU, print its
     /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether all
     /// IPUs fit. DEBUG is only used to find the layers of each IPU
-    #[arg(long, conflicts_with_all = words(ONE_IPU_RESULTS),
+    #[arg(long, conflicts_with_all = one_ipu_results(),
           short_help = "Does a compiled pipeline fit?")]
     pub fit: bool,
 

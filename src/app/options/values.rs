@@ -76,16 +76,6 @@ pub struct OfProfile<T> {
     pub profile: Option<PathBuf>,
 }
 
-impl<T: Copy> OfProfile<T> {
-    /// Returns the value of a setting, such as the micro-batch size, in each profile, first in the
-    /// profile that the argument PROFILE names.
-    pub fn values(all: &[Self]) -> Vec<T> {
-        let mut all: Vec<_> = all.iter().collect();
-        all.sort_by_key(|own| own.profile.is_some());
-        all.into_iter().map(|own| own.value).collect()
-    }
-}
-
 /// Returns a parser for the value of a setting, alone or followed by an equals sign and a profile.
 /// `allowed` has the values that the setting may have. The other parameters are words for the error
 /// message: `what` is the kind of value, such as "a proportion"; `name` stands for the value in
@@ -95,10 +85,8 @@ pub fn of_profile<T: Clone + Display + FromStr + PartialOrd>(
     [what, name, example]: [&'static str; 3],
 ) -> impl Fn(&str) -> Result<OfProfile<T>, BadValue> + Clone {
     move |text| {
-        let (value, profile) = text
-            .split_once('=')
-            .map_or((text, None), |(value, profile)| (value, Some(profile)));
-        match value.trim().parse() {
+        let (value, profile) = text.split_once('=').unzip();
+        match value.unwrap_or(text).trim().parse() {
             Ok(value) if allowed.contains(&value) && profile != Some("") => Ok(OfProfile {
                 value,
                 profile: profile.map(Into::into),

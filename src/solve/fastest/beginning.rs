@@ -15,11 +15,6 @@ const MAX_COMPARED: usize = 64;
 /// A beginning of a split: its first stages (none by default), and what they cost.
 #[derive(Default)]
 pub struct Beginning {
-    /// End (exclusive) and profile of the first stage; (0, 0) if there is only one profile. The
-    /// search only compares beginnings of splits with equal first stages, since Out (the operations
-    /// after the last layer) may run on the first IPU. The copies between Out and the IPU of the
-    /// last layer then depend on the profile of the first stage.
-    pub first: (usize, usize),
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
     /// Index of this beginning of a split in the list of all beginnings with the same number of
@@ -42,7 +37,8 @@ pub struct Beginning {
     /// odd index ([`StageTimes::with_copies`]).
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
-    /// micro-batch.
+    /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
+    /// first one, if Out (the operations after the last layer) runs on the first IPU.
     pub sends: u128,
     /// Cycles of the weight updates of the stages of this beginning of a split. If all IPUs update
     /// at the same time, the cycles of the longest update, otherwise the sum.
@@ -81,7 +77,15 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
 /// ([`Beginning::beats`]). `extended` has beginnings with equal numbers of stages. Returns the
 /// others, ascending by their lower bounds on the time of a step.
 pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
-    let place = |one: &Beginning| (one.end(), one.first);
+    // Only beginnings of splits with equal ends are compared. If there are several profiles, the
+    // first stages must be equal too, since Out (the operations after the last layer) may run on the
+    // first IPU. The copies between Out and the IPU of the last layer then depend on the profile of
+    // the first stage.
+    let place = |one: &Beginning| {
+        let first =
+            (one.sent.len() > 1).then(|| (one.stages[0].positions.end, one.stages[0].profile));
+        (one.end(), first)
+    };
     extended.sort_by_cached_key(|one| (one.rank, one.end()));
     for (rank, one) in extended.iter_mut().enumerate() {
         one.rank = rank;

@@ -170,7 +170,11 @@ impl<'a> StageSearch<'a> {
             return None;
         }
         let mut given_up = None::<Rate>;
-        let mut beginnings = vec![Beginning::default()];
+        let of_last = self.times.iter().map(|times| times.sent_at(0)[0]);
+        let mut beginnings = vec![Beginning {
+            sends: of_last.min().unwrap_or(0),
+            ..Beginning::default()
+        }];
         for level in Level::of_all(self.times[0], self.stages) {
             let share = *left / (self.stages - level.stage) as u64;
             let mut unused = share;
@@ -283,13 +287,21 @@ impl<'a> StageSearch<'a> {
     ) -> Option<Beginning> {
         let [open, closed] = level.cycles(&beginning.busiest, next);
         let closed = beginning.closed.saturating_add(closed);
-        let (first, profile) = (self.times[0], next.stage.profile);
+        let first = self.times[0];
         let update = if first.updates_side_by_side() {
             beginning.update.max(next.update)
         } else {
             beginning.update + next.update
         };
-        let sent = self.sent(level, beginning, next);
+        let CompiledStage { positions, profile } = &next.stage;
+        let (times, placed) = (self.times[*profile], (level.stage, positions));
+        let before = beginning.sent.get(*profile).copied().unwrap_or_default();
+        // The values of [`Beginning::sent`], one for each profile that the stage after `next` may
+        // have.
+        let sent = self.times.iter().map(|later| {
+            let [_, returns] = later.sent_at(positions.end);
+            times.with_copies(before, placed, [beginning.sends, returns])
+        });
         let slots = (level.slots, self.at_least.micro_batches);
         let copies = sent
             .clone()
@@ -298,13 +310,9 @@ impl<'a> StageSearch<'a> {
         let sum = [closed, open, copies.unwrap_or(0), update.max(self.update)];
         let mut extended = Beginning {
             rank: beginning.rank,
-            first: match level.stage {
-                0 if self.times.len() > 1 => (next.stage.positions.end, profile),
-                _ => beginning.first,
-            },
             at_least: sum.into_iter().fold(0, u128::saturating_add),
             closed,
-            sends: self.times[profile].sent_at(next.stage.positions.end)[0],
+            sends: times.sent_at(positions.end)[0],
             update,
             peak: beginning.peak.max(next.peak),
             ..Beginning::default()
@@ -315,26 +323,6 @@ impl<'a> StageSearch<'a> {
             extended.busiest = level.busiest(&beginning.busiest, next).collect();
             extended
         })
-    }
-
-    /// Returns the copies ([`Beginning::sent`]) of `beginning` extended by the stage `next`. There
-    /// is one entry for each profile that the stage after `next` may have: the most bytes that an
-    /// IPU sends or receives in slots (intervals of the step) with an even and with an odd index.
-    fn sent(
-        &self,
-        level: &Level,
-        beginning: &Beginning,
-        next: &NextStage,
-    ) -> impl Iterator<Item = [u128; 2]> + Clone {
-        let CompiledStage { positions, profile } = &next.stage;
-        let before = beginning.sent.get(*profile).copied().unwrap_or_default();
-        let (times, stage) = (self.times[*profile], (level.stage, positions));
-        let previous = match level.stage {
-            0 => self.times,
-            stage => slice::from_ref(&self.times[beginning.stages[stage - 1].profile]),
-        };
-        let later = self.times.iter().map(slice::from_ref);
-        later.map(move |later| times.with_copies(before, stage, [previous, later]))
     }
 }
 
