@@ -1,23 +1,19 @@
 //! Writes files completely or not at all, even if a signal ends the process.
 
+use crate::parallel::lock;
 use std::{
     fs::{self, Metadata},
     io::{self, ErrorKind, Read, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
 };
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// This lock is held while a temporary file exists. The signal handler takes the lock before it
-/// ends the process, so that no signal leaves a temporary file behind.
+/// ends the process, so that no signal leaves a temporary file behind. A thread that panics drops,
+/// and so removes, its file.
 static WRITING: Mutex<()> = Mutex::new(());
-
-/// Locks [`WRITING`]. A poisoned lock is used like any other: the thread that panicked has dropped
-/// its temporary file, and so removed it.
-fn writing() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Exit code of a process that a signal ended: the code that shells report after Ctrl-C.
 const INTERRUPTED: i32 = 130;
@@ -31,7 +27,7 @@ const INTERRUPTED: i32 = 130;
 /// thread of the handler.
 pub fn end_on_signals() -> Result<(), ctrlc::Error> {
     ctrlc::try_set_handler(|| {
-        let _no_file_is_incomplete = writing();
+        let _no_file_is_incomplete = lock(&WRITING);
         std::process::exit(INTERRUPTED);
     })
 }
@@ -68,7 +64,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let old = replaced(&path)?;
     // Rust drops variables in reverse order. So on an error, the temporary file is removed before
     // the lock is released.
-    let _guard = writing();
+    let _guard = lock(&WRITING);
     let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -84,7 +80,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;
-    let _guard = writing();
+    let _guard = lock(&WRITING);
     temporary(folder_of(&path), None)?;
     Ok(())
 }
@@ -226,7 +222,7 @@ mod tests {
         };
         let folder = Path::new(&folder);
         end_on_signals().unwrap();
-        let guard = writing();
+        let guard = lock(&WRITING);
         let file = temporary(folder, None).unwrap();
         println!("\n{READY}");
         // The parent process sends a signal that ends the process, such as SIGINT. It should arrive

@@ -3,7 +3,11 @@
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use std::{ops::Range, thread};
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
 /// Runs `work` on a pool of worker threads. The pool has as many threads as the environment
 /// variable `RAYON_NUM_THREADS` demands, but no more than there are processors; without the
@@ -26,6 +30,11 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             work()
         }
     }
+}
+
+/// Locks `mutex`, even if another thread panicked while it held the lock.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a list of `count` copies of `value`. All threads fill the list, since touching so much

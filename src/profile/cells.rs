@@ -4,7 +4,7 @@
 use super::{
     Ids, TileBytes,
     encoding::{BlobError, decode_list},
-    row_batch::StoredRow,
+    row_batch::StoredCell,
 };
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning, unusable};
 use rusqlite::types::ValueRef;
@@ -17,7 +17,9 @@ pub type Columns = &'static [&'static str];
 /// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
 pub struct Cells<'r> {
-    pub row: StoredRow<'r>,
+    pub cells: &'r [StoredCell],
+    /// The bytes of the texts and blobs in `cells`.
+    pub bytes: &'r [u8],
     pub table: &'static str,
     pub columns: Columns,
     pub tiles: u32,
@@ -29,7 +31,7 @@ pub struct Cells<'r> {
 impl<'r> Cells<'r> {
     #[inline(always)]
     fn value(&self, column: usize) -> ValueRef<'r> {
-        self.row.cell(column)
+        self.cells[column].value(self.bytes)
     }
 
     /// Returns the rowid of the row, which is always an integer. `column` is its index among the

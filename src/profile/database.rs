@@ -4,22 +4,18 @@
 use super::{
     Cells, Ids, ProfileFile, Target,
     cells::{Columns, sqlite},
-    row_batch::{RowBatch, STORE, locked},
+    row_batch::{RowBatch, STORE},
     row_ranges::rows_at_most,
     target::FormatVersion,
 };
 use crate::{
     message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable},
+    parallel::lock,
     progress::{Progress, Task},
 };
 use rusqlite::{Connection, Params, Row};
 use rustc_hash::FxHashMap;
-use std::{
-    cell::Cell,
-    collections::BTreeSet,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{cell::Cell, collections::BTreeSet, path::Path, sync::Mutex};
 
 pub struct Database {
     /// The profile on disk, and the state (size, time, header) that it had when it was opened.
@@ -241,10 +237,11 @@ impl Database {
             let mut is_last = false;
             while !is_last {
                 is_last = full.next().map_err(&failed)?.is_none();
-                let mut batch = locked(&batch);
-                for row in batch.rows() {
+                let mut batch = lock(&batch);
+                for cells in batch.rows() {
                     let cells = Cells {
-                        row,
+                        cells,
+                        bytes: &batch.bytes,
                         table,
                         columns,
                         tiles: self.target.num_tiles,
@@ -261,13 +258,10 @@ impl Database {
     }
 
     pub fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // A poisoned lock is used like any other, since a panic cannot leave the list of
-        // connections half changed.
-        let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = lock().pop();
+        let idle = lock(&self.idle).pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
         let done = work(&connection);
-        lock().push(connection);
+        lock(&self.idle).push(connection);
         done
     }
 }

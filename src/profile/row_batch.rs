@@ -2,10 +2,11 @@
 //! The function stores the cells of the row, and the statement yields only when a batch is full.
 //! That is a third faster than a call of SQLite for each row and several for each of its cells.
 
+use crate::parallel::lock;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, types::ValueRef};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Name of the SQL function that stores its arguments, the cells of one row.
 pub const STORE: &str = "store_row";
@@ -16,10 +17,9 @@ const ROWS: usize = 128;
 /// Number of bytes of texts and blobs from which a batch is full.
 const BYTES: usize = 1 << 14;
 
-/// A cell of a row in a [`RowBatch`]. Texts and blobs are ranges of the batch's bytes. They fit 32
-/// bits, since a cell of SQLite has at most 2 GiB.
-#[derive(Clone)]
-enum StoredCell {
+/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`], and fit 32 bits, since a cell
+/// of SQLite has at most 2 GiB.
+pub enum StoredCell {
     Null,
     Integer(i64),
     Real(f64),
@@ -33,25 +33,19 @@ pub struct RowBatch {
     /// The cells of one row after another. All rows have equally many.
     cells: Vec<StoredCell>,
     rows: usize,
-    bytes: Vec<u8>,
-}
-
-/// The cells of one row in a [`RowBatch`].
-#[derive(Clone, Copy)]
-pub struct StoredRow<'b> {
-    cells: &'b [StoredCell],
-    bytes: &'b [u8],
+    /// The bytes of all texts and blobs.
+    pub bytes: Vec<u8>,
 }
 
 impl RowBatch {
     /// Creates an empty batch, and the SQL function of `connection` that stores rows in it.
     pub fn new(connection: &Connection) -> rusqlite::Result<Arc<Mutex<Self>>> {
-        let batch = Arc::new(Mutex::new(Self::default()));
+        let batch = Arc::<Mutex<Self>>::default();
         let stored = batch.clone();
         // The schema of an untrusted file must not call the function.
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         connection
-            .create_scalar_function(STORE, -1, flags, move |row| Ok(locked(&stored).add(row)))?;
+            .create_scalar_function(STORE, -1, flags, move |row| Ok(lock(&stored).add(row)))?;
         Ok(batch)
     }
 
@@ -77,14 +71,10 @@ impl RowBatch {
         start..self.bytes.len() as u32
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = StoredRow<'_>> {
-        let width = self.cells.len() / self.rows.max(1);
+    /// Iterates over the cells of each row.
+    pub fn rows(&self) -> impl Iterator<Item = &[StoredCell]> {
         self.cells
-            .chunks_exact(width.max(1))
-            .map(|cells| StoredRow {
-                cells,
-                bytes: &self.bytes,
-            })
+            .chunks((self.cells.len() / self.rows.max(1)).max(1))
     }
 
     pub fn clear(&mut self) {
@@ -94,22 +84,17 @@ impl RowBatch {
     }
 }
 
-impl<'b> StoredRow<'b> {
-    /// Returns the cell with the index `column` among the arguments of [`STORE`].
+impl StoredCell {
+    /// Returns the value of the cell. `bytes` are the bytes of its batch.
     #[inline(always)]
-    pub fn cell(&self, column: usize) -> ValueRef<'b> {
-        let bytes = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
-        match &self.cells[column] {
-            StoredCell::Null => ValueRef::Null,
-            StoredCell::Integer(value) => ValueRef::Integer(*value),
-            StoredCell::Real(value) => ValueRef::Real(*value),
-            StoredCell::Text(range) => ValueRef::Text(bytes(range)),
-            StoredCell::Blob(range) => ValueRef::Blob(bytes(range)),
+    pub fn value<'b>(&self, bytes: &'b [u8]) -> ValueRef<'b> {
+        let bytes = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(value) => ValueRef::Integer(*value),
+            Self::Real(value) => ValueRef::Real(*value),
+            Self::Text(range) => ValueRef::Text(bytes(range)),
+            Self::Blob(range) => ValueRef::Blob(bytes(range)),
         }
     }
-}
-
-/// Locks a batch. No two threads ever use the same batch, and a panic cannot leave it half changed.
-pub fn locked(batch: &Mutex<RowBatch>) -> MutexGuard<'_, RowBatch> {
-    batch.lock().unwrap_or_else(PoisonError::into_inner)
 }

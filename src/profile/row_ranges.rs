@@ -13,6 +13,7 @@ use super::{
 use crate::message::Result;
 use rayon::prelude::*;
 use rusqlite::Connection;
+use std::ops::RangeInclusive;
 
 /// The large tables, each with the number of rowids from which it is split into ranges that several
 /// threads read. This number is lower for compute sets, whose rows hold thousands of variables.
@@ -26,21 +27,6 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
 /// thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
-
-/// Lower bound on the bytes that a row of a large table takes in the file. A file of `n` bytes has
-/// at most `n / MIN_ROW_BYTES` rows.
-const MIN_ROW_BYTES: u64 = 8;
-
-/// A range of rowids of a large table.
-#[derive(Clone, Copy)]
-struct RowRange {
-    /// The lowest rowid of the range.
-    from: i64,
-    /// The highest rowid of the range.
-    to: i64,
-    /// Upper bound on the number of rows in the range.
-    max_rows: usize,
-}
 
 /// The SQL statement that reads the rows of a large table from a given rowid on.
 struct RangeScan {
@@ -74,20 +60,7 @@ impl Database {
         &self,
         table: &'static str,
         columns: Columns,
-        init: impl Fn() -> T,
-        visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()> + Sync,
-    ) -> Result<Vec<T>> {
-        let init = |ranges: &[usize]| ranges.iter().map(|_| init()).collect();
-        self.scan_into(table, columns, init, visit)
-    }
-
-    /// Reads a large table as [`scan_ranges`](Self::scan_ranges) does. `init` creates the
-    /// collections of all ranges, in rowid order, from upper bounds on their numbers of rows.
-    pub fn scan_into<T: Send>(
-        &self,
-        table: &'static str,
-        columns: Columns,
-        init: impl FnOnce(&[usize]) -> Vec<T>,
+        init: impl Fn() -> T + Sync,
         visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
@@ -95,16 +68,14 @@ impl Database {
             rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
         })?;
         let bounds = rowids.as_ref().map(|&(_, bounds)| bounds);
-        let ranges = ranges(table, bounds, self.source.length / MIN_ROW_BYTES);
+        let ranges = ranges(table, bounds.unwrap_or_default());
         let scan = RangeScan::new(table, columns, rowids.map(|(rowid, _)| rowid));
-        let max_rows: Vec<usize> = ranges.iter().map(|range| range.max_rows).collect();
         // Each thread takes one range of rows at a time. If it took several, other threads might
         // have nothing left to do while it still reads the last of them.
         let parts: Vec<_> = ranges
             .into_par_iter()
-            .zip(init(&max_rows))
             .with_max_len(1)
-            .map(|(range, filled)| self.scan_range(&scan, range, filled, &visit))
+            .map(|range| self.scan_range(&scan, range, init(), &visit))
             .collect();
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
@@ -114,31 +85,37 @@ impl Database {
     fn scan_range<T>(
         &self,
         scan: &RangeScan,
-        range: RowRange,
+        range: RangeInclusive<i64>,
         mut filled: T,
         visit: impl Fn(Cells<'_>, u64, &mut T) -> Result<()>,
     ) -> Result<ScannedRange<T>> {
         let mut rows = 0;
         let (mut first, mut last, mut next) = (None, None, None);
-        self.query(scan.table, scan.columns, &scan.sql, [range.from], |row| {
-            let value = row.unsigned(0)?;
-            let rowid = match scan.rowid_column {
-                Some(0) => value as i64,
-                Some(column) => row.rowid(column),
-                None => rows as i64,
-            };
-            first = first.or(Some(rowid));
-            if rowid > range.to {
-                next = Some(rowid);
-                return Ok(false);
-            }
-            if last.is_some_and(|last| last >= rowid) || rows == range.max_rows {
-                return Err(disordered(scan.table, rowid));
-            }
-            last = Some(rowid);
-            rows += 1;
-            visit(row, value, &mut filled).map(|()| true)
-        })?;
+        self.query(
+            scan.table,
+            scan.columns,
+            &scan.sql,
+            [range.start()],
+            |row| {
+                let value = row.unsigned(0)?;
+                let rowid = match scan.rowid_column {
+                    Some(0) => value as i64,
+                    Some(column) => row.rowid(column),
+                    None => rows as i64,
+                };
+                first = first.or(Some(rowid));
+                if rowid > *range.end() {
+                    next = Some(rowid);
+                    return Ok(false);
+                }
+                if last.is_some_and(|last| last >= rowid) {
+                    return Err(disordered(scan.table, rowid));
+                }
+                last = Some(rowid);
+                rows += 1;
+                visit(row, value, &mut filled).map(|()| true)
+            },
+        )?;
         self.rows.add(rows as u64);
         Ok(ScannedRange {
             filled,
@@ -226,19 +203,8 @@ pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
 }
 
 /// Returns the ranges of rowids in which `table` is read. Together they cover every possible rowid.
-/// `bounds` are the smallest and the largest rowid of the table; `None` if it has no rowids or no
-/// rows. The file has at most `max_rows` rows. If more rowids than that lie between the bounds, as
-/// in no profile of Poplar, the rowids have large gaps. It is then unknown how many rows a smaller
-/// range has, so the table is read in one range.
-fn ranges(table: &str, bounds: Option<(i64, i64)>, max_rows: u64) -> Vec<RowRange> {
-    let dense = bounds.filter(|(first, last)| last.abs_diff(*first) < max_rows);
-    let Some((first, last)) = dense else {
-        return vec![RowRange {
-            from: i64::MIN,
-            to: i64::MAX,
-            max_rows: max_rows as usize,
-        }];
-    };
+/// `first` and `last` are the smallest and the largest rowid of the table.
+fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<RangeInclusive<i64>> {
     let rows = last.abs_diff(first);
     let is_split = |&(name, least): &(&str, u64)| name == table && rows >= least;
     let count = if LARGE_TABLES.iter().any(is_split) {
@@ -246,16 +212,12 @@ fn ranges(table: &str, bounds: Option<(i64, i64)>, max_rows: u64) -> Vec<RowRang
     } else {
         1
     };
-    let start = |n: u64| first.saturating_add_unsigned(rows * n / count);
-    let range = |n: u64| {
-        let (start, end) = (start(n), start(n + 1));
-        RowRange {
-            from: if n == 0 { i64::MIN } else { start },
-            to: if n + 1 == count { i64::MAX } else { end - 1 },
-            max_rows: (end.abs_diff(start) + u64::from(n + 1 == count)) as usize,
-        }
+    let start = |n: u64| match n {
+        0 => i64::MIN,
+        _ => first.saturating_add_unsigned(rows / count * n),
     };
-    (0..count).map(range).collect()
+    let end = |n| if n == count { i64::MAX } else { start(n) - 1 };
+    (0..count).map(|n| start(n)..=end(n + 1)).collect()
 }
 
 #[cfg(test)]
@@ -266,9 +228,9 @@ mod tests {
     use std::{fs, path::Path};
 
     /// Writes a profile whose table `vars_info` has `count` rows with ids that are multiples of
-    /// `step`, and rowids unless it is `WITHOUT ROWID`. Returns the upper bound on the number of
-    /// rows of each range, and the ids that were read.
-    fn scanned(options: &str, count: u64, step: u64) -> (Vec<usize>, Vec<Vec<u64>>) {
+    /// `step`, and rowids unless it is `WITHOUT ROWID`. Returns the ids that were read in each range
+    /// of rowids.
+    fn scanned(options: &str, count: u64, step: u64) -> Vec<Vec<u64>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.pop");
         fs::copy(Path::new("fixtures/poplar-mlp/profile.pop"), &path).unwrap();
@@ -282,17 +244,12 @@ mod tests {
         connection.execute_batch(&sql).unwrap();
         connection.close().unwrap();
         let database = Database::open(&path, &Progress::new()).unwrap();
-        let mut bounds = Vec::new();
-        let init = |max_rows: &[usize]| {
-            bounds = max_rows.to_vec();
-            vec![Vec::new(); max_rows.len()]
-        };
         let visit = |_: super::Cells<'_>, id, read: &mut Vec<u64>| {
             read.push(id);
             Ok(())
         };
-        let read = database.scan_into("vars_info", &["var_id"], init, visit);
-        (bounds, read.unwrap())
+        let read = database.scan_ranges("vars_info", &["var_id"], Vec::new, visit);
+        read.unwrap()
     }
 
     #[test]
@@ -300,16 +257,13 @@ mod tests {
         for (options, count, step, ranges) in [
             ("", 90, 1, 1),
             ("", 90, 3, 1),
-            ("", 90, 1 << 40, 1),
+            ("", 90, 1 << 40, 64),
             ("", 40_000, 3, 64),
-            ("", 40_000, 1 << 40, 1),
             ("WITHOUT ROWID", 90, 3, 1),
             ("WITHOUT ROWID", 40_000, 3, 1),
         ] {
-            let (max_rows, read) = scanned(options, count, step);
-            assert_eq!(max_rows.len(), ranges);
-            let mut parts = read.iter().zip(&max_rows);
-            assert!(parts.all(|(part, &most)| part.len() <= most));
+            let read = scanned(options, count, step);
+            assert_eq!(read.len(), ranges);
             assert!(read.concat().into_iter().eq((0..count).map(|n| n * step)));
         }
     }
@@ -317,12 +271,15 @@ mod tests {
     #[test]
     fn ranges_cover_every_rowid_once() {
         for bounds in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
-            let ranges = ranges("vars_info", Some(bounds), 1 << 40);
-            let ends = (ranges[0].from, ranges[ranges.len() - 1].to);
+            let ranges = ranges("vars_info", bounds);
+            let ends = (*ranges[0].start(), *ranges[ranges.len() - 1].end());
             assert_eq!(ends, (i64::MIN, i64::MAX));
-            assert!(ranges.windows(2).all(|pair| pair[0].to + 1 == pair[1].from));
-            let rowids = bounds.1.abs_diff(bounds.0);
-            assert_eq!(ranges.len() > 1, (100_000..1 << 40).contains(&rowids));
+            assert!(
+                ranges
+                    .windows(2)
+                    .all(|pair| pair[0].end() + 1 == *pair[1].start())
+            );
+            assert_eq!(ranges.len() > 1, bounds.1 > 100_000);
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::{Database, Ids, ProfileFile, cells::no_variables};
 use crate::{limits, message::Result, progress::Progress};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
+use std::{mem::take, ops::Range};
 
 /// The entry of [`Variables::classes`] for a variable that is never live, since it was never
 /// allocated to a tile.
@@ -73,83 +73,66 @@ impl Variables {
         let has_names = columns.len() == COLUMNS.len();
         let (category_ids, category_names) = read_categories(database)?;
         let labelled = category_names.iter().position(|name| name == LABELLED);
-        let mut variables = Self::default();
-        let parts = database.scan_into(
-            TABLE,
-            columns,
-            |rows| variables.parts(rows),
-            |row, id, part| {
-                part.tiles[part.rows] = row.tile(1)? as u16;
-                part.bytes[part.rows] = row.small(2)?;
-                let category = row.position(3, &category_ids, CATEGORIES)?;
-                part.categories[part.rows] = category as u8;
-                let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
-                part.classes[part.rows] = class;
-                match part.ids.last_mut() {
-                    Some(run) if run.end == id => run.end += 1,
-                    _ => part.ids.push(id..id + 1),
-                }
-                if has_names
-                    && persistent.get(class as usize) == Some(&true)
-                    && labelled == Some(category as usize)
-                {
-                    let key = (row.unsigned(5)?, row.optional(6)?);
-                    part.label_of[part.rows] = part.labels.number(key);
-                }
-                part.rows += 1;
-                Ok(())
-            },
-        )?;
+        let parts = database.scan_ranges(TABLE, columns, Part::default, |row, id, part| {
+            let own = &mut part.variables;
+            own.tiles.push(row.tile(1)? as u16);
+            own.bytes.push(row.small(2)?);
+            let category = row.position(3, &category_ids, CATEGORIES)?;
+            own.categories.push(category as u8);
+            let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
+            own.classes.push(class);
+            match part.ids.last_mut() {
+                Some(run) if run.end == id => run.end += 1,
+                _ => part.ids.push(id..id + 1),
+            }
+            let mut label = 0;
+            if has_names
+                && persistent.get(class as usize) == Some(&true)
+                && labelled == Some(category as usize)
+            {
+                label = part.labels.number((row.unsigned(5)?, row.optional(6)?));
+            }
+            own.label_of.push(label);
+            Ok(())
+        })?;
+        Self::join(parts, category_names, database)
+    }
+
+    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. Reads
+    /// their labels (names and debug contexts of weights and other lasting tensors) from
+    /// `database`. Joins one column of the table at a time, so that at most one column is in memory
+    /// twice.
+    fn join(
+        mut parts: Vec<Part>,
+        category_names: Vec<String>,
+        database: &Database,
+    ) -> Result<Self> {
         let mut labels = LabelKeys::default();
-        let parts: Vec<_> = parts
-            .into_iter()
-            .map(|part| part.with_labels(&mut labels))
-            .collect();
-        variables.join(&parts)?;
-        variables.category_names = category_names;
-        variables.labels = labels.read(database)?;
-        Ok(variables)
-    }
-
-    /// Makes room for all variables, and splits it among the ranges of rows of `vars_info`.
-    /// `max_rows` has an upper bound on the number of rows of each range. Each thread writes to its
-    /// part directly, since copying so much memory would take long.
-    fn parts(&mut self, max_rows: &[usize]) -> Vec<Part<'_>> {
-        let count = max_rows.iter().sum();
-        self.tiles = vec![0; count];
-        self.bytes = vec![0; count];
-        self.classes = vec![0; count];
-        self.categories = vec![0; count];
-        self.label_of = vec![0; count];
-        let mut rest = Part {
-            tiles: &mut self.tiles,
-            bytes: &mut self.bytes,
-            classes: &mut self.classes,
-            categories: &mut self.categories,
-            label_of: &mut self.label_of,
-            ..Part::default()
-        };
-        max_rows.iter().map(|&rows| rest.split_off(rows)).collect()
-    }
-
-    /// Joins `parts`, the variables from each range of rows of `vars_info`, in rowid order. If a
-    /// range has fewer rows than rowids, as in no profile of Poplar, the unused entries after its
-    /// variables are removed.
-    fn join(&mut self, parts: &[FilledPart]) -> Result<()> {
-        close_gaps(&mut self.tiles, parts);
-        close_gaps(&mut self.bytes, parts);
-        close_gaps(&mut self.classes, parts);
-        close_gaps(&mut self.categories, parts);
-        close_gaps(&mut self.label_of, parts);
+        for part in &mut parts {
+            let numbers = labels.absorb(take(&mut part.labels));
+            for label in &mut part.variables.label_of {
+                *label = numbers[*label as usize];
+            }
+        }
         let var_ids = parts
             .iter()
             .flat_map(|part| part.ids.iter().cloned())
             .flatten();
-        self.ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
-        if !matches!(self.ids, Ids::Same(_)) {
-            self.var_ids = var_ids.collect();
-        }
-        Ok(())
+        let ids = Ids::of(TABLE, "var_id", var_ids.clone())?;
+        Ok(Self {
+            var_ids: match ids {
+                Ids::Same(_) => Vec::new(),
+                _ => var_ids.collect(),
+            },
+            ids,
+            tiles: column(&mut parts, |part| &mut part.tiles),
+            bytes: column(&mut parts, |part| &mut part.bytes),
+            classes: column(&mut parts, |part| &mut part.classes),
+            categories: column(&mut parts, |part| &mut part.categories),
+            category_names,
+            label_of: column(&mut parts, |part| &mut part.label_of),
+            labels: labels.read(database)?,
+        })
     }
 
     /// Returns the number of lowered variables in the profile.
@@ -197,71 +180,23 @@ impl Variables {
     }
 }
 
-/// The lowered variables in a range of rows of `vars_info`: for each column, the part of the list
-/// in [`Variables`] that the range fills.
+/// The lowered variables in a range of rows of `vars_info`.
 #[derive(Default)]
-struct Part<'v> {
-    tiles: &'v mut [u16],
-    bytes: &'v mut [u32],
-    classes: &'v mut [u32],
-    categories: &'v mut [u8],
-    /// The labels of the variables, as indices into `labels`, which count from 1; 0 for no label.
-    label_of: &'v mut [u32],
+struct Part {
+    /// The variables, but without ids. Their labels are indices into `labels`.
+    variables: Variables,
+    /// The `var_id` of each variable, as runs of consecutive ids.
+    ids: Vec<Range<u64>>,
     labels: LabelKeys,
-    /// The `var_id` of each variable, as runs of consecutive ids.
-    ids: Vec<Range<u64>>,
-    /// Number of variables of this range that were read so far.
-    rows: usize,
 }
 
-/// The number of variables in a range of rows, and their ids.
-struct FilledPart {
-    max_rows: usize,
-    rows: usize,
-    /// The `var_id` of each variable, as runs of consecutive ids.
-    ids: Vec<Range<u64>>,
-}
-
-impl Part<'_> {
-    /// Splits off the first `rows` entries of each of the lists, and returns them as another part.
-    fn split_off(&mut self, rows: usize) -> Self {
-        Self {
-            tiles: self.tiles.split_off_mut(..rows).unwrap_or_default(),
-            bytes: self.bytes.split_off_mut(..rows).unwrap_or_default(),
-            classes: self.classes.split_off_mut(..rows).unwrap_or_default(),
-            categories: self.categories.split_off_mut(..rows).unwrap_or_default(),
-            label_of: self.label_of.split_off_mut(..rows).unwrap_or_default(),
-            ..Self::default()
-        }
-    }
-
-    /// Replaces the label indices of this part, which count its own labels, by indices into
-    /// `labels`, the labels of the whole table. Labels that `labels` lacks are added.
-    fn with_labels(self, labels: &mut LabelKeys) -> FilledPart {
-        let numbers = labels.absorb(self.labels);
-        for label in self.label_of.iter_mut().filter(|label| **label != 0) {
-            *label = numbers[*label as usize];
-        }
-        FilledPart {
-            max_rows: self.tiles.len(),
-            rows: self.rows,
-            ids: self.ids,
-        }
-    }
-}
-
-/// Removes unused entries from `list`, a column of the variables such as their tiles. Of the
-/// `max_rows` entries for each part, only the first `rows` are used.
-fn close_gaps<T: Copy>(list: &mut Vec<T>, parts: &[FilledPart]) {
-    let (mut start, mut end) = (0, 0);
-    for part in parts {
-        if start > end {
-            list.copy_within(start..start + part.rows, end);
-        }
-        start += part.max_rows;
-        end += part.rows;
-    }
-    list.truncate(end);
+/// Joins one column of `vars_info`. `of_part` returns the column of the variables of one range of
+/// rows; it is taken out of `parts`, so that its memory is freed.
+fn column<T: Copy>(parts: &mut [Part], of_part: fn(&mut Variables) -> &mut Vec<T>) -> Vec<T> {
+    let columns = parts
+        .iter_mut()
+        .map(|part| take(of_part(&mut part.variables)));
+    columns.collect::<Vec<_>>().concat()
 }
 
 /// Name of the category of variables that hold data of tensors. Variables of other categories have
@@ -409,33 +344,3 @@ impl LabelKeys {
 pub const STRINGS: &str = "vars_string_table";
 pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_after_parts_are_closed() {
-        let mut variables = Variables::default();
-        let mut parts = variables.parts(&[3, 2, 2]);
-        for (part, ids) in parts.iter_mut().zip([4..6, 7..8, 9..11]) {
-            for id in ids.clone() {
-                part.tiles[part.rows] = id as u16;
-                part.label_of[part.rows] = part.labels.number((id % 2, None));
-                part.rows += 1;
-            }
-            part.ids = vec![ids];
-        }
-        let mut labels = LabelKeys::default();
-        let parts: Vec<_> = parts
-            .into_iter()
-            .map(|part| part.with_labels(&mut labels))
-            .collect();
-        variables.join(&parts).unwrap();
-        assert_eq!(variables.tiles, [4, 5, 7, 9, 10]);
-        assert_eq!(variables.label_of, [1, 2, 2, 2, 1]);
-        let found = [4, 6, 10].map(|id| variables.position(id));
-        assert_eq!(found, [Some(0), None, Some(4)]);
-        assert_eq!((variables.len(), variables.id(2)), (5, 7));
-    }
-}
