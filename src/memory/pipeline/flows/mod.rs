@@ -255,10 +255,9 @@ impl UseInPipeline {
                 let may_be_weight = if has_kinds {
                     // PopART begins the name of each accumulator and of each optimizer state with
                     // one of these two prefixes.
-                    let is_state = ["Accum___", "Accl"]
-                        .iter()
-                        .any(|mark| label.tensor.starts_with(mark));
-                    label.kind == TensorKind::Variable && !is_state
+                    let marks = ["Accum___", "Accl"];
+                    label.kind == TensorKind::Variable
+                        && !marks.iter().any(|mark| label.tensor.starts_with(mark))
                 } else {
                     label.kind != TensorKind::Constant
                 };
