@@ -9,14 +9,15 @@
 /// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// The bound for a file with few items.
+    /// Lowest value of the bound, however few items (such as variables) the file has.
     pub least: usize,
-    /// The bound per item, for a file with many items.
+    /// The bound divided by the number of items, for a file with many items (such as variables).
     pub each: usize,
 }
 
 impl Growing {
-    /// Returns the bound for a file with `count` items, such as variables or programs.
+    /// Returns the maximum for a file with `count` items (such as variables or programs): `each`
+    /// times `count`, but at least `least`.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -64,16 +65,16 @@ pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of costs of stages that are stored for the search: one for each range of
-/// consecutive layers and each number of stages that may follow the range. The more layers a model
-/// has, the fewer stages are therefore tried.
+/// Maximum number of costs of stages that the search stores: one for each range of consecutive
+/// layers and each possible number of later stages. In models with many layers, this bounds the
+/// number of stages that are tried.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
 pub const NESTED_CALLS: usize = 64;
-/// Maximum number of executions of one program in nested loops. A larger number, as in a damaged
-/// file, is replaced by this maximum. The maximum is small enough that the executions of all
-/// programs together, over all paths of calls, times any number of cycles fit 128 bits.
+/// Maximum number of executions of one program in nested loops, on one path of calls. A larger
+/// number, as in a damaged file, is replaced by this maximum. The executions of all programs,
+/// multiplied by their cycles, then fit 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
 /// Maximum number of cycles of all programs together, over all runs. A tile takes 79 years for 2^62
 /// cycles. Twice this maximum must fit 64 bits, since a stage that recomputes its forward pass
@@ -105,8 +106,7 @@ pub const SETS_OF_CLUSTERS: Growing = Growing {
 };
 /// Maximum number of runs that store the code of all operation groups (operations with the same
 /// debug context). A run is a row of neighbouring tiles with the same number of bytes of code. The
-/// bound grows with the number of runs in the profile. Groups have more runs than the profile only
-/// if many programs share code in the profile, since each program belongs to one group.
+/// bound grows with the number of such runs in the profile.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
@@ -114,16 +114,16 @@ pub const CODE_RUNS: Growing = Growing {
 /// Maximum number of layers of a model. With more layers, the costs of all ranges of layers would
 /// not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of visits to uses of variables in one loop, while operations are assigned to
-/// layers or while the data flow is computed. Real models need about 10^6 visits.
+/// Maximum number of times that one loop looks at a use of a variable, while operations are
+/// assigned to layers or the data flow is computed. Real models need about 10^6.
 pub const LOOKS: usize = 1 << 28;
 /// Maximum number of ends of all different edges in the data flow between operations. An edge has
 /// one end at the operation where it starts, and one end at each operation to which it leads. Real
 /// models have about 10^5 ends.
 pub const FLOW: usize = 1 << 24;
 /// Maximum number of distinct pairs of an operation group (operations with the same debug context)
-/// and a set of layers. The group has no layer of its own. The layers share a variable with the
-/// group, and help to decide to which layers it belongs. Real models have about 10^4 pairs.
+/// that still has no layer, and a set of layers with which it shares a variable. The pairs help to
+/// assign the group to layers. Real models have about 10^4 pairs.
 pub const PAIRS: usize = 1 << 22;
 /// Maximum total size of all distinct sets of layers. Such a set has the layers that a variable or
 /// an operation belongs to; In and Out (what runs before and after the layers) count as layers

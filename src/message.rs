@@ -2,7 +2,7 @@
 //! and where, then `; `, then the way out: what the user can do.
 //!
 //! docs/messages.md lists all messages, and tests compare all that the command prints with that
-//! page. The type of a message says who reads it:
+//! page. The type of a message determines the exit code of the command:
 //!
 //! | type | meaning | exit code |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | an error enum of one module | a file cannot be read or used, where code distinguishes the reasons | 3, or 4 for `Internal` |
 //! | `usage` | the command line asks for something impossible | 2 |
 //! | [`BadValue`] | the value of an option cannot be understood | 2 |
-//! | [`Warning`] | something is unusual, but results are possible | |
+//! | [`Warning`] | something is unusual, but results are possible | unchanged |
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ pub(crate) const DEBUG_AGAIN: &str =
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// Ends a message about a profile that exceeds a bound of [`crate::limits`]. Such a profile is
-/// usually damaged.
+/// What the user can do about a profile that exceeds a bound of [`crate::limits`]. Such a profile
+/// is usually damaged. The text is the end of an error message.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
 pub(crate) const REPORT_THIS: &str =

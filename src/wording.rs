@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
 /// `1,472 tiles`, `7 micro-batches`. `thing` is the noun in the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
-    // No count exceeds 64 bits, so `u64::MAX` is never written in place of a larger number.
+    // All counts fit 64 bits, so the fallback `u64::MAX` is never used.
     let number = number.try_into().unwrap_or(u64::MAX);
     let things = match thing.strip_suffix('y') {
         _ if number == 1 => thing.to_string(),

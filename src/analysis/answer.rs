@@ -32,21 +32,20 @@ use std::{cmp::Ordering, sync::Arc};
 /// layers, for later requests.
 pub struct Answers<'s> {
     pub analysis: &'s Analysis,
-    /// Number of samples in a micro-batch. `None` for the size of the main profile (the first that
-    /// the user names), which is an option of the request.
+    /// Number of samples in a micro-batch; `None` stands for the micro-batch size of the main
+    /// profile (the first that the user names).
     samples: Option<u64>,
     /// The profiles whose micro-batch size is `samples`: the main profile if `samples` is `None`,
     /// and the further profiles that were recorded with this size.
     profiles: Vec<&'s Analysis>,
-    /// One entry per micro-batch size in which the model was recorded, the size of the main profile
-    /// first: the `Answers` with this size only. Empty if there is only one size. The entries
-    /// themselves have no `sizes`.
+    /// If the model was recorded with several micro-batch sizes: one `Answers` per size, which uses
+    /// only the profiles of this size. First comes the size of the main profile. Empty otherwise.
     pub sizes: Vec<Self>,
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// The layerings (assignments of operations to layers) that requests have needed. Each entry
-    /// has the options that determine the layering, and its index in `levels`. The index is `None`
-    /// if there is no such layering, because the layers cannot be divided further.
+    /// Cache of the layerings (assignments of operations to layers). The key has the options that
+    /// determine a layering. The value is its index in `levels`, or `None` if the layers cannot be
+    /// divided as finely as the key asks.
     known: FrozenVec<Box<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
@@ -122,8 +121,8 @@ impl<'s> Answers<'s> {
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Returns the answers with each micro-batch size in which the model was recorded, first those
-    /// with the size of the main profile.
+    /// Returns one `Answers` per micro-batch size in which the model was recorded. Each uses only
+    /// the profiles of its size. The size of the main profile comes first.
     pub fn by_size(&self) -> &[Self] {
         if self.sizes.is_empty() {
             std::slice::from_ref(self)

@@ -229,9 +229,11 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the best splits that fit if the user gives up some constraints or tied weights
-    /// (weights that several layers share). Each of these splits gives up a minimal set: one set
-    /// with only constraints and one with only tied weights or, if neither exists, one set that may
-    /// have both.
+    /// (weights that several layers share), but none that could stay:
+    ///
+    /// - one split without some of the constraints
+    /// - one split without some of the tied weights
+    /// - only if neither exists, one split without some of both
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);

@@ -55,8 +55,9 @@ impl Compilation {
     /// that `options` names.
     ///
     /// # Errors
-    /// If a file cannot be read or understood; the error names the file. Also if missing tables
-    /// could make any number of bytes wrong, unless `options` allows an incomplete profile.
+    /// If the profile, or a `debug.cbor` that the user named, cannot be read or understood; the
+    /// error names the file. Also if a table with the memory of the tiles is empty, unless
+    /// `options` allows an incomplete profile.
     pub fn read(profile: &Path, options: &CompilationOptions) -> Result<Self> {
         Self::read_with(profile, options, &Progress::new())
     }

@@ -40,9 +40,9 @@ pub fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
 }
 
 /// Returns the properties that all profiles of one model share, from the most general to the most
-/// specific, in words such as `layer 3`. Profiles whose lists differ are of different models. An
-/// entry such as `no further layer` ends the layers, the weights and the shared weights, so that a
-/// layer that the other profile lacks is not compared with a weight.
+/// specific, in words such as `layer 3`. Profiles whose lists differ are of different models. The
+/// layers, the weights and the shared weights each end with an entry such as `no further layer`, so
+/// that a layer that one profile lacks is not compared with a weight.
 fn properties(layers: &Layers<'_>) -> Vec<String> {
     let (model, placement) = (layers.model(), &layers.placement);
     let weights: BTreeSet<String> = model

@@ -23,9 +23,9 @@ use std::{fs, ops::Range};
 pub enum JudgedSplit {
     /// The name of the first layer of each stage except stage 0. `Out` is accepted as a layer.
     FirstLayers(Vec<String>),
-    /// One entry per IPU, from IPU 0: the number of layers on the IPU; `None` for an IPU that gets
-    /// an equal share of the remaining layers. The command line may instead have one entry per
-    /// layer: the index of the IPU that runs the layer.
+    /// The number of layers on each IPU, from IPU 0; `None` for an IPU that gets an equal share of
+    /// the remaining layers. Until the list is compared with the model, its numbers may instead be
+    /// IPU indices, one per layer, as in `0,0,1`.
     LayersPerIpu(Vec<Option<usize>>),
 }
 
@@ -102,11 +102,12 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Tries to read `ipus`, a value of `--layers-per-ipu`, as the IPU index of each layer or block
-    /// (numbered layer). Returns the number of layers or blocks on each IPU, or `None` if the list
-    /// is not of this kind: its length is neither the number of layers nor of blocks, or its
-    /// numbers add up to one of these, and so may be counts. The flag is true in the last case, so
-    /// that the command warns.
+    /// Reads `ipus`, a value of `--layers-per-ipu`, as the IPU index of each layer or of each block
+    /// (numbered layer). Returns the number of layers or blocks on each IPU, and `false`. If it
+    /// cannot, returns `None` and one of:
+    ///
+    /// - `false` if the length of the list is neither the number of layers nor of blocks
+    /// - `true` if its numbers add up to one of these, so that they may also be counts
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -131,13 +132,9 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split as ranges of positions (In, layers and Out, in order).
-    ///
-    /// # Errors
-    /// If the split names a layer that the model does not have; if the layers are not in the order
-    /// of the model; or if the numbers of layers do not add up to the number of layers in the
-    /// model. Also if an IPU would run nothing, unless `request` has one amount of memory for all
-    /// IPUs and does not ask for fewer IPUs than the split has.
+    /// Returns the stages of the split as ranges of positions (In, layers and Out, in order). An
+    /// error if the split does not match the layers of the model, or leaves an IPU idle although
+    /// `request` does not allow this.
     pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
         let out = stages
@@ -277,8 +274,8 @@ fn sum(counts: &[usize]) -> usize {
 }
 
 /// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
-/// Returns `None` if these numbers determine `plan`, because each stage except stage 0 begins with
-/// a block or directly after the last block.
+/// Returns `None` if a split made from these numbers alone is `plan` again, because each stage
+/// except stage 0 begins with a block or directly after the last block.
 pub fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
@@ -310,9 +307,9 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU of a split runs nothing, and `request` either has fewer IPUs than the
-/// split, or one amount of memory for each IPU. `stages` has one entry per IPU of the split: the
-/// range of positions (In, layers, Out) that it runs.
+/// Returns an error if a split leaves an IPU idle and `request` does not allow this. It does if it
+/// has one amount of memory for all IPUs, and at least as many IPUs as the split. `stages` has the
+/// range of positions (In, layers, Out) that each IPU of the split runs.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());

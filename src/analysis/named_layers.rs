@@ -172,8 +172,8 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
         let name = positions.name(position).to_string();
         let of_module = positions.module(position).map_or(0, likeness);
         // If the first IPU runs both In and Out (the operations before and after the layers), the
-        // first position is named `In Out`. Options accept `In` or `Out`, so both words are
-        // suggestions.
+        // first position is named `In Out`. Users write `In` or `Out`, so `text` is compared with
+        // each word.
         let names = if position == 0 {
             name.split(' ').collect()
         } else {

@@ -36,9 +36,12 @@ pub struct Request {
     /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU of a replica. If
     /// empty, all IPUs have the tile memory that the profile records.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs over all replicas. `None` stands for one IPU per amount in `memory_per_tile`,
-    /// if there are several; else for the number of IPUs in the user's split, `judged`; else for
-    /// the lowest number of IPUs on which the model fits.
+    /// Number of IPUs over all replicas. `None` stands for the first of these that applies:
+    ///
+    /// - one IPU of each replica per amount in `memory_per_tile`, if this has several amounts
+    /// - the number of IPUs in the user's split, `judged`
+    /// - 16 with the greedy solver or the classic memory model
+    /// - the lowest number of IPUs on which the model fits
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
     /// step or, if the profile has no cycle counts, the number of IPUs.
@@ -55,8 +58,8 @@ pub struct Request {
     pub arguments: Vec<String>,
 }
 
-/// Number of IPUs that the original tool assumes if the user gives no number, kept to reproduce its
-/// results.
+/// Number of IPUs that the Python program before PopLiner assumes if the user gives no number. It
+/// is used with the solver or the memory model of that program, to reproduce its results.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
@@ -265,10 +268,11 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups. The search tries the groups in order
-    /// until a split fits. A group has one place of optimizer state, or several places that are
-    /// compared by time. If a micro-batch runs through layers several times, a second group for the
-    /// same places follows, with pipelines whose stages run one after the other.
+    /// Returns the pipelines that `request` allows, in groups that the search tries in order until
+    /// a split fits. Each group is for one place of optimizer state (such as on the chip), or for
+    /// several places from which the search takes the fastest. If a micro-batch runs through layers
+    /// several times, a second group for the same places may follow, whose pipelines run their
+    /// stages one after the other.
     ///
     /// The greedy solver and the classic memory model support no pipeline. Returns an error if
     /// `request` combines one of them with options of a pipeline.
@@ -332,7 +336,6 @@ impl Level<'_> {
     }
 }
 
-/// Returns the name of the first of `conditions` that is true.
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()

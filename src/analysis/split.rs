@@ -251,11 +251,14 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs in a replica for which the report shows the best split. `now` is the
-/// number in `request` or, if `request` leaves it open, the number that `answer` uses. The result
-/// has every number up to 16 and, if `now` is higher, the powers of 2 below `now`, `now - 1` and
-/// `now`. If `request` has one amount of memory for each IPU, the result ends with `now`. It is
-/// empty if `request` does not ask for other splits, or if the model has too many layers.
+/// Returns the numbers of IPUs in a replica for which the report shows the best split. If `now` is
+/// the number that `request` fixes or, if it fixes none, the number that `answer` uses, these are:
+///
+/// - every number up to 16
+/// - if `now` is above 16: the powers of 2 below `now`, and also `now - 1` and `now`
+///
+/// If each IPU has its own amount of memory, numbers above `now` are left out. The result is empty
+/// if `request` does not ask for other splits, or if the model has too many layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     if !request.options.what_if
         || answer.level.layers.placement.positions.len() > PipelineCosts::MAX_TRIED_POSITIONS
@@ -286,15 +289,16 @@ pub struct SearchedLayers<'s> {
     /// The best split for the request, with the search that led to it; `None` if no search was
     /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// One entry per further profile (recorded with another available memory proportion) from which
-    /// a stage of the split takes its costs: the indices of these stages, and the layers and the
-    /// split of the model in that profile.
+    /// One entry per further profile (recorded with another available memory proportion) whose
+    /// costs the split uses for some stages: the indices of these stages, and the whole split with
+    /// the layers and the costs of this profile.
     pub others: Vec<(Vec<usize>, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {
-    /// Returns warnings about data that the split needs and the profile lacks: activations that
-    /// were recomputed when it was recorded, and updates of weights.
+    /// Returns warnings about data that the profile lacks, so that the stages of the split may need
+    /// more memory than predicted: activations, if the profile was recorded with recomputation, and
+    /// operations that update weights.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();

@@ -192,8 +192,7 @@ impl Outputs<'_> {
     }
 
     /// Prints on standard error the sentences about the split and the table of its stages. Leaves
-    /// the table out if standard output has it already (`is_printed`), with columns aligned for
-    /// people.
+    /// out the table if standard output already has it (`is_printed`) in the format for people.
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         self.messages

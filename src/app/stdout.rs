@@ -133,7 +133,8 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes the results that were stored for JSON as one value, and flushes standard output.
+    /// Flushes standard output. In JSON, first writes all results, several as the fields of one
+    /// object; in other formats, they are already written.
     pub fn finish(self) -> io::Result<()> {
         match &self.values[..] {
             [] => {}

@@ -17,11 +17,12 @@ const REPEATED: &str = "profile debug allow_incomplete load_from_file PipelineAr
      memory_model SearchArgs LayerArgs";
 
 /// Options that suggested commands do not repeat, although they are in a group that [`REPEATED`]
-/// lists. `--list-layers` requests a result. `--solver` always has its default value when a command
-/// is suggested.
+/// lists: `--list-layers`, since a suggested command requests its own results, and `--solver`,
+/// since commands are only suggested if it has its default value.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
-/// A parsed command line, which either prints something about the command or reads a profile.
+/// A parsed command line. It requests either a text that needs no profile, such as the manual page
+/// (`--generate`), or results about a profile.
 #[derive(Debug)]
 pub enum CommandLine {
     Generate(Generate),
@@ -101,7 +102,8 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// Returns whether the command line requests no result, or only a page in a file (`--export-html`).
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
-    // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
+    // If the page goes to standard output (`--export-html -`), a plan in the same output would
+    // damage it.
     !options
         .export_html
         .as_deref()

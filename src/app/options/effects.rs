@@ -41,7 +41,7 @@ impl Effect {
                  together cut_before solver",
             on: "solve emit sweep plan explain splits layers_per_ipu compare",
         },
-        // The option that affects only results that show each stage of a split.
+        // `--micro-batch` affects only results that show each stage of a split.
         Self {
             options: "micro_batch",
             on: "solve emit plan explain splits layers_per_ipu compare",
@@ -52,18 +52,18 @@ impl Effect {
             on: "solve emit sweep plan explain splits layers_per_ipu compare export_json \
                  export_markdown export_html fit",
         },
-        // The option that affects only configurations with the names of modules.
+        // `--module-root` affects only configurations (`--emit`).
         Self {
             options: "module_root",
             on: "emit",
         },
-        // The option that affects only results that are printed as tables.
+        // `--format` affects only results that are printed as tables.
         Self {
             options: "format",
             on: "solve sweep plan compare operation_breakdown layer_breakdown memory_totals \
                  memory_affinity interlayer_communication diagnose list_layers fit",
         },
-        // The option that affects only the table with a row for each tile.
+        // `--tiles` affects only the table with a row for each tile.
         Self {
             options: "tiles",
             on: "memory_totals",

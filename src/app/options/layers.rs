@@ -83,8 +83,8 @@ impl LayerArgs {
         Ok(())
     }
 
-    /// Returns the options for assigning operations and variables to layers, In and Out: the IPU of
-    /// the operations after the layers, and the shared weights that may be copied.
+    /// Returns the options on where operations and variables may go: the IPU of the operations
+    /// after the last layer, and the shared weights of which several IPUs may have copies.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,

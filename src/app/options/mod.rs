@@ -146,8 +146,7 @@ pub struct Options {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Options with the numbers, other than the cycles of layers, that the time of a step depends
-    /// on.
+    /// Options for the predicted time of a step, such as the number of micro-batches.
     #[command(flatten)]
     pub time: TimeArgs,
 

@@ -84,7 +84,7 @@ pub struct PipelineArgs {
     pub amp: Vec<OfProfile<f64>>,
 }
 
-/// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
+/// Options for the predicted time of a step, such as the number of micro-batches.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
 pub struct TimeArgs {

@@ -70,7 +70,8 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 /// it.
 #[derive(Debug, Clone)]
 pub struct OfProfile<T> {
-    /// Value of the setting, such as 4 for a micro-batch of 4 samples.
+    /// Value of a setting that the profile was recorded with, such as 4 for a micro-batch of 4
+    /// samples.
     pub value: T,
     /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
