@@ -97,8 +97,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, one entry per operation group, the bytes that the variables of each group
-    /// take on `tile` at the liveness step at which they take the most. Returns the new sums.
+    /// For each operation group, adds to the group's entry of `sums` the highest bytes that the
+    /// variables of the group take on `tile` at one liveness step. Returns `sums`.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
         let without_variables = |group: usize| {

@@ -137,9 +137,10 @@ pub fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>
     placed
 }
 
-/// Returns the bytes of vertex code on `tiles`, as runs of tiles, by the set of positions (In,
-/// layers, Out) that share the code. On each tile, the code of a vertex type is shared by all
-/// positions that have a vertex of this type on the tile. Sets that are new are added to `sets`.
+/// Groups the vertex code on `tiles` by the positions (In, layers, Out) that share it: all
+/// positions that have a vertex of one type on a tile share the code of this type there. Each set
+/// of positions gets a list of ranges of tiles, with the bytes on each tile of the range. New sets
+/// of positions are added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -266,9 +267,9 @@ pub struct TileOverhead {
 }
 
 impl TileOverhead {
-    /// Returns one entry per tile for the classic memory model, in which no tile has overhead
-    /// (bytes that every stage needs) or fragmentation. The entries do not limit the code of a
-    /// stage to the recorded code either ([`TileOverhead::capped`]).
+    /// Returns one entry per tile, for the classic memory model: no overhead (bytes that every
+    /// stage needs), no fragmentation, and no limit on the bytes of code that are predicted for a
+    /// stage ([`TileOverhead::capped`]).
     pub fn none(model: &Model) -> Vec<Self> {
         let of_tile = Self {
             recorded: [u64::MAX; 4],

@@ -26,8 +26,8 @@ pub struct LiveCurve {
 }
 
 impl LiveCurve {
-    /// Returns the highest bytes of the curve at any liveness step, and the first step that has
-    /// these bytes.
+    /// Returns the highest bytes that the stage or model of this curve takes at any liveness step,
+    /// and the first step at which it takes them.
     pub fn peak(&self) -> (u64, u32) {
         let &(step, bytes) = self
             .points
@@ -86,9 +86,9 @@ impl MemoryModel<'_> {
         Some(sums.curves(window, [fixed.iter().sum(), fixed[tile as usize]]))
     }
 
-    /// Computes the live bytes of all variables of the profile at each step, including variables
-    /// that no stage has: summed over all tiles, and on `tile`. The recorded bytes of code are
-    /// included at every step. Returns `None` if the profile has no steps.
+    /// Computes the live bytes of the whole model at each liveness step, summed over all tiles and
+    /// on `tile`. Variables that no stage has are included. The recorded bytes of code and
+    /// fragmentation are included at every step. Returns `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;

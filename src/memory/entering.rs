@@ -24,7 +24,8 @@ pub struct Entries<Item> {
     /// later, gains the item when it grows to the layer.
     from: Vec<Vec<(u32, Item)>>,
     /// How many pairs of a layer and an item (such as the bytes of a variable that the layer uses)
-    /// were added. Pairs that were not stored, because there are too many for memory, are included.
+    /// [`Entries::enter`] was asked to store. Pairs that it left out because there were too many
+    /// are included.
     count: usize,
 }
 
@@ -35,8 +36,8 @@ impl<Item: Copy> Entries<Item> {
         self.count = 0;
     }
 
-    /// Adds an item, such as the bytes of a variable, that a range has as soon as it contains any
-    /// of `layers` (ascending). If there are too many items, this one is left out, and
+    /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain at least
+    /// one of `layers` (ascending). If there are too many items, this item is left out, and
     /// [`Entries::check`] fails from then on.
     pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
@@ -59,11 +60,10 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds an item, such as the bytes of a variable, to the ranges of layers that contain the
-    /// layer `with` and also at least one of `layers` (ascending). An item that is stored for one
-    /// start applies to all later starts too. So `undo`, the inverse of the item, is stored for the
-    /// first start from which a range can no longer contain both `with` and one of `layers`, and
-    /// cancels the item there.
+    /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain the
+    /// layer `with` and at least one of `layers` (ascending). A stored item applies to all ranges
+    /// that begin at a certain layer or later. `undo`, the inverse of the item, cancels it for
+    /// ranges that begin too late to have it.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -80,7 +80,6 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Checks that no items, such as the bytes of variables, were left out.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         if self.count > limits::ENTRIES {
             return Err(TooManyPlaces);
@@ -88,9 +87,9 @@ impl<Item: Copy> Entries<Item> {
         Ok(())
     }
 
-    /// Returns the pairs of a layer and an item (such as the bytes of a variable) that are stored
-    /// for `start`: ranges that begin at `start` or later have the item if they contain the layer.
-    /// Pairs stored for earlier starts, which also apply to these ranges, are left out.
+    /// Returns pairs of a layer and an item, such as the bytes of a variable. A range of layers
+    /// that begins at `start` or later gains the item when it grows to the layer. Pairs that also
+    /// apply to ranges with earlier starts are left out.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -134,9 +133,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order: each call adds the bytes that are stored for its start to the bytes of
-    /// the starts before, which still apply.
+    /// Starts a new range, still empty, whose first position will be `start`. Must be called with
+    /// 0, 1, 2, ... in this order, since bytes that are stored for one first position also apply to
+    /// ranges that begin later.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

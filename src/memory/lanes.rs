@@ -22,7 +22,7 @@ pub trait Bytes: Copy + Default + Ord + Send {
 
     fn minus(self, other: Self) -> Self;
 
-    /// Returns this sum, which must not be negative, as a number of bytes.
+    /// Converts a sum of this number type, which must not be negative, to `u64`.
     fn sum(self) -> u64;
 }
 

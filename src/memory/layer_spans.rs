@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 /// between steps of the layer belong to the run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
-    /// The layer to which the run of liveness steps belongs, by its position in the layer order.
+    /// The layer to which the steps from `from` to `to` belong, by its position in the layer order.
     pub layer: u32,
     /// The first liveness step of the run of steps that belong to the layer.
     pub from: u32,

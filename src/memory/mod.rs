@@ -260,9 +260,9 @@ fn fullest(bytes: impl Iterator<Item = u64>) -> Option<(u32, u64)> {
 }
 
 /// Divides the liveness steps into phases, such as the backward pass (see [`PHASES`]), as half-open
-/// ranges. Without a backward pass, and in the classic memory model, only the first phase has
-/// steps. The last phase begins after the last forward or backward operation. Operations that are
-/// only placed where their variables are used are ignored.
+/// ranges. The last phase begins after the last operation of the forward or backward pass. Only
+/// operations with a position of their own (In, a layer or Out) count for this. Without a backward
+/// pass, and in the classic memory model, only the first phase has steps.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start.unwrap_or(steps);

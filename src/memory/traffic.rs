@@ -13,7 +13,8 @@ struct LiveShare<'a> {
     bytes: u64,
 }
 
-/// A table of bytes for pairs of positions of the layer order: `matrix[row][column]`.
+/// A table with one row and one column per position (In, layers, Out). `matrix[a][b]` has bytes of
+/// variables, such as those that `a` and `b` share, or that `a` passes on to `b`.
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
@@ -133,9 +134,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns two lists of layers that use the variables of `shared`: the layers that run when one
-    /// half-open live range of these variables begins, and the layers that run when it ends. The
-    /// variables flow from layers of the first list to layers of the second.
+    /// Of the layers that use the variables of `shared`, returns those that run at the first step
+    /// of one half-open live range of these variables, and those that run at its last step. The
+    /// variables flow from each layer of the first list to each layer of the second.
     fn ends(&self, shared: &LiveShare<'_>, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let at = |step: u32| {
             let runs = |(first, last): (u32, u32)| (first..=last).contains(&step);
@@ -147,10 +148,10 @@ impl MemoryModel<'_> {
         (at(start), at(end - 1))
     }
 
-    /// Returns the lowest and the highest layer in which a half-open live range of the variables of
-    /// `shared` begins or ends, among the layers that use the variables. The variables cross every
-    /// boundary between these two layers. Returns `None` if no such layer runs when the range
-    /// begins, or none when it ends.
+    /// Of the layers that use the variables of `shared`, returns the lowest and the highest that
+    /// run at the first or the last step of `range`, a half-open live range of these variables. The
+    /// variables cross every boundary between the two layers. Returns `None` if none of the layers
+    /// runs at the first step, or none at the last step.
     fn span(&self, shared: &LiveShare<'_>, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         Some((

@@ -86,11 +86,11 @@ impl<'a> CountedUses<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
-    /// (`None` for all steps). `number` is the index of the variables in [`CountedUses`]. In a
-    /// pipeline, the steps may differ between stages: then `visit` is called once for each case.
-    /// Its first argument is the condition for stages to which the steps apply
-    /// ([`MemoryModel::has_part`]). Variables that are off the chip during the forward and the
-    /// backward pass are left out.
+    /// (`None` for all steps), and with the condition for a stage to have them live at these steps
+    /// ([`MemoryModel::has_part`]). `number` is the index of the variables in [`CountedUses`]. If
+    /// the steps differ between stages of a pipeline, `visit` is called once for each condition. It
+    /// is not called for variables that take no memory in the forward and the backward pass
+    /// ([`MemoryModel::is_away`]).
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -147,8 +147,8 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// A set of positions (In, layers, Out), and bytes by lane (tile). A stage with any of these
-/// positions has the bytes.
+/// Bytes of memory by lane (tile), such as those of accumulators, and the positions (In, layers,
+/// Out) that need them. A stage with any of these positions takes the bytes.
 pub type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbouring tiles (the last group
@@ -190,10 +190,10 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Merges lists of uses (groups of variables), one list per lane (tile), into `rows`: each row
-    /// has one use and its bytes in all lanes. A list has an offset, and uses in ascending order.
-    /// The offset plus the number of a use is the index of the use in [`CountedUses`]. The list of
-    /// a lane without a tile is empty.
+    /// Merges lists of uses (groups of variables), one ascending list per lane (tile), and appends
+    /// them to `rows`, each use with its bytes in all lanes. The number of a use in a list, plus
+    /// the offset of lane 0, is its index in [`CountedUses`]. The list of a lane without a tile is
+    /// empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -257,8 +257,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A tile may list a use (group of variables) several times. The number of rows of a use
-            // is the highest number of times that any of the neighbouring tiles lists it.
+            // A tile may list a use (group of variables) several times. The result then has the use
+            // as often as the tile that lists it most often.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

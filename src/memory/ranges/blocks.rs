@@ -10,25 +10,22 @@ use crate::memory::lanes::{self, ByLane, Bytes};
 /// that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// Marks a block of liveness steps in which the live bytes of the current range of layers have not
-/// been summed yet.
 const UNSEEN: usize = usize::MAX;
 
-/// The live bytes, by lane (tile), of a range of layers that grows at its end. They are given at
-/// each *place*, a liveness step at which a peak is possible. Places are divided into blocks, and
-/// live bytes are summed only in blocks that may have a peak. Variables that every range has are
-/// stored for an additional layer after the last.
+/// The live bytes, by lane (tile), of a range of layers that grows at its end. The steps at which a
+/// peak is possible (*places*) are divided into blocks. Only blocks that may have a peak are summed
+/// step by step. Variables that every range has are stored as if one more layer, with the index
+/// `layers`, used them.
 #[derive(Default)]
 pub struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// The changes of live bytes from each place (liveness step at which a peak is possible) to the
-    /// next. An entry has the changes in one block of places by the variables that a range gains
-    /// with one layer. If a layer changes nothing in a block, there is no entry.
+    /// The changes of live bytes that single layers make. An entry is for one layer and one block
+    /// of steps: it has the change from the previous step to each step of the block, by lane
+    /// (tile). There is no entry if the layer changes nothing in the block.
     changes: Vec<[[B; N]; BLOCK]>,
-    /// One entry per layer and block of places (steps at which a peak is possible), ordered by
-    /// layer, then by block: the live bytes that a range gains in the block when it grows to the
-    /// layer.
+    /// One entry per layer and block of steps, ordered by layer, then by block: what the layer adds
+    /// in this block to the live bytes of a range.
     sums: Vec<BlockSums<B, N>>,
     /// One entry per layer: whether bytes have been added to the layer since its upper bounds on
     /// live bytes were computed.
@@ -38,41 +35,38 @@ pub struct Blocks<B, const N: usize> {
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block of places (steps at which a peak is possible): the live bytes of the
-    /// current range of layers just before the block. Layers that the range gained after the block
-    /// was last summed are not included (see `seen`).
+    /// One entry per block of steps: the live bytes of the current range of layers just before the
+    /// block. Layers from the one in `seen` on are not included yet.
     live_before: Vec<[B; N]>,
-    /// One entry per place (liveness step at which a peak is possible): the change of the live
-    /// bytes of the current range of layers from the previous place. Layers that the range gained
-    /// after the place's block was last summed are not included (see `seen`).
+    /// One entry per step at which a peak is possible: the change of the live bytes of the current
+    /// range of layers from the previous such step. Layers from the one in `seen` on are not
+    /// included yet.
     live_changes: Vec<[B; N]>,
-    /// One entry per block of places (steps at which a peak is possible): the first layer of the
-    /// current range that `live_before` and `live_changes` do not include yet. [`UNSEEN`] if the
-    /// block has not been summed since the range began.
+    /// One entry per block of steps: the first layer of the current range whose bytes have not been
+    /// added to `live_before` and `live_changes` in this block. [`UNSEEN`] if no bytes of the range
+    /// have been added yet.
     seen: Vec<usize>,
 }
 
-/// The live bytes that a range of layers gains in one block of places (steps at which a peak is
-/// possible) when it grows to one layer, by lane (tile). An upper bound on the live bytes of the
-/// range in the block follows from these numbers.
+/// What one layer adds to the live bytes of a range of layers in one block of steps, by lane
+/// (tile). The layer adds at most `bounds` at any step of the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The index of the layer's changes in the block, in the list [`Blocks::changes`], plus 1; 0 if
-    /// the layer changes nothing there.
+    /// The index in [`Blocks::changes`] of the changes that the layer makes in the block of steps,
+    /// plus 1; 0 if the layer changes nothing in the block.
     number: u32,
     changes: ByLane<B, N>,
-    /// The sum of all increases of live bytes that the layer makes in the block of places, without
-    /// the decreases. Live bytes in the block are at most this sum plus the live bytes before the
-    /// block.
+    /// All increases of the layer's live bytes in the block of steps, added up without the
+    /// decreases. The layer's live bytes in the block are at most `before` plus this sum.
     rises: ByLane<B, N>,
     before: ByLane<B, N>,
     bounds: ByLane<B, N>,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Returns how many sums of live bytes each lane (tile) needs, one per layer and block of
-    /// places (steps at which a peak is possible). `places` and `layers` are the numbers of places
-    /// and layers.
+    /// Returns how many entries the field `sums` needs: in each block of steps, one for each of
+    /// `layers` layers and one for the variables that every range has. `places` is the number of
+    /// steps at which a peak is possible.
     pub fn sums(places: usize, layers: usize) -> usize {
         blocks(places).saturating_mul(layers + 1)
     }
@@ -92,9 +86,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
-    /// Adds the bytes of a variable, by lane (tile), during its live range `stretch` to all ranges
-    /// of layers that contain `layer`, or to all ranges if `layer` is the number of layers. Only
-    /// ranges that begin with a later call of [`Blocks::begin`] get the bytes.
+    /// Adds the bytes of a variable during its live range `stretch`, one number per lane (tile), to
+    /// the ranges of layers that contain `layer`; to all ranges if `layer` is the number of layers.
+    /// Applies to ranges that begin after this call ([`Blocks::begin`]).
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(|bytes| B::at_most(bytes.into()));
@@ -108,9 +102,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Returns the change of live bytes from the previous place to `place` (steps at which a peak
-    /// is possible) that one layer makes. `of_layer` is the index in `sums` of the layer's first
-    /// entry.
+    /// Returns the change of live bytes that one layer makes at the step with the index `place`, by
+    /// lane (tile), so that the caller can add to it. `of_layer` is the index in `sums` of the
+    /// layer's first entry.
     fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
         let number = &mut self.sums[of_layer + place / BLOCK].number;
         if *number == 0 {
@@ -162,10 +156,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range of layers in
-    /// `window`, but at least the lane's number in `known`. `window` is a range of places (steps at
-    /// which a peak is possible; end exclusive), which is not empty. Blocks of places that cannot
-    /// raise the result are skipped.
+    /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
+    /// step in `window`, or the lane's entry of `known` if that is higher. Blocks of steps that
+    /// cannot raise the result are skipped. `window` is a non-empty range of indices (end
+    /// exclusive) in the list of steps at which a peak is possible.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let mut highest = known.map(B::at_most);
         for block in window.0 / BLOCK..window.1.div_ceil(BLOCK) {
@@ -176,10 +170,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest.map(B::sum)
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
-    /// places (steps at which a peak is possible) that are both in the block with the index `block`
-    /// and in `window` (end exclusive). Also replaces the upper bound on the live bytes in the
-    /// block by their maximum over the whole block, so that later calls may skip the block.
+    /// Sums the live bytes of the current range of layers at each step of the block with the index
+    /// `block`. Returns for each lane (tile) the highest sum at those steps that are also in
+    /// `window` (end exclusive). Keeps the highest sum of the whole block as the block's upper
+    /// bound, so that later calls may skip the block.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -192,14 +186,12 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // The upper bound on the live bytes in the block is now exact. When the range gains another
-        // layer, [`Blocks::add`] adds the bound for this layer.
         self.bounds[block] = all;
         within
     }
 
-    /// Brings the stored live bytes in the block with the index `block` up to date: adds the bytes
-    /// of all layers that the current range has gained since the last call for this block.
+    /// Brings the stored live bytes in one block of steps up to date: adds the bytes of all layers
+    /// that the current range of layers has gained since the last call for this block.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let before = &mut self.live_before[block];

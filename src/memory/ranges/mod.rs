@@ -48,9 +48,9 @@ use std::{
 
 impl MemoryModel<'_> {
     /// Computes a table of ranges of consecutive positions (In, layers, Out), with the bytes of
-    /// each range on its fullest tile. The table has the ranges whose bytes have a lower bound of
-    /// at most `limit` on each tile. In a pipeline, it has the bytes for each number of stages
-    /// after the range.
+    /// each range on its fullest tile. In a pipeline, it has the bytes for each number of stages
+    /// after the range. A range is left out if the lower bound on its bytes exceeds `limit` on any
+    /// tile.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -173,8 +173,9 @@ impl MemoryModel<'_> {
 /// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
 /// threads share this value.
 struct RangePass<'a> {
-    /// The memory model for data that is the same in all pipelines, such as flows (tensors with the
-    /// same users): the first memory model with flows or, without a pipeline, the first of all.
+    /// The memory model of the first pipeline that has flows (tensors with the same users), or of
+    /// the first pipeline if none has. Data that is the same in all pipelines, such as flows, is
+    /// read from it.
     model: &'a MemoryModel<'a>,
     /// Whether tiles are examined one by one instead of several side by side. This is set as soon
     /// as a group of tiles has too many variables to be examined side by side: most other groups
@@ -226,9 +227,10 @@ struct RangeScratch<B, const N: usize> {
 
 impl RangePass<'_> {
     /// Raises the peak of each range of layers to the bytes of the range on a group of neighbouring
-    /// tiles, if these bytes are higher. All tiles are examined at once if possible, otherwise one
-    /// by one. `claimed` has one position per pipeline: on these tiles, no thread has begun to
-    /// examine ranges that start at this position or a later one.
+    /// tiles, if these bytes are higher. The tiles are examined side by side, or one by one if they
+    /// have too many variables. `claimed` has one counter per pipeline: each thread that examines
+    /// these tiles takes the next position from it, and examines the ranges of layers that begin
+    /// there.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -257,14 +259,13 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on at
-    /// most `N` tiles, if these are higher. Returns false, and leaves the peaks incomplete, if sums
-    /// of bytes may overflow the type `B`, or if the sums for all tiles at once would take too much
-    /// memory. The caller then tries single tiles or a wider type.
+    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on
+    /// `tiles` (at most `N` tiles), if these are higher. Returns false, and leaves the peaks
+    /// incomplete, if sums of bytes may overflow the type `B`, or if the sums for all tiles at once
+    /// would take too much memory. The caller then tries single tiles or a wider type.
     ///
-    /// `claimed` has one position per pipeline: on these tiles, no thread has begun to examine
-    /// ranges that start at this position or a later one. Threads that examine the same tiles share
-    /// `claimed`.
+    /// `claimed` has one counter per pipeline: each thread that examines these tiles takes the next
+    /// position from it, and examines the ranges of layers that begin there.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

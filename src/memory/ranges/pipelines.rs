@@ -42,9 +42,9 @@ pub struct PipelineRanges<'a> {
     /// lower bound is within the limit on all tiles examined so far. Longer ranges are skipped on
     /// all further tiles. So the end may fall from tile to tile, but never rises.
     ends: Vec<AtomicUsize>,
-    /// The maximum number of stages of a split; 0 without a pipeline. For each range of layers, the
-    /// lower bound on its bytes is computed and, in a pipeline, its bytes with 0, 1, ... stages
-    /// after it.
+    /// The maximum number of stages of a split; 0 without a pipeline. Each range of layers has
+    /// `stages + 1` peaks: the lower bound on its bytes, then its bytes with 0, 1, ... stages after
+    /// it.
     stages: usize,
     /// Index of the pipeline's weight update in the list of distinct weight updates of all
     /// pipelines that are examined together. `None` if all optimizer state stays on the chip, so
@@ -66,8 +66,8 @@ pub struct PipelineRanges<'a> {
 pub struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
     range: (usize, usize),
-    /// Whether the lower bound of the current range of layers is within the limit on all tiles
-    /// examined so far.
+    /// Whether the current range of layers may still fit: the lower bound on its bytes is within
+    /// the memory limit on all tiles examined so far.
     pub is_on: bool,
     /// The bytes that the pipeline adds to a range of layers whatever the number of stages after
     /// it: accumulators and optimizer state.
@@ -75,8 +75,9 @@ pub struct PipelineScratch<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the bytes of transfer
     /// buffers and forwarded tensors that the pipeline adds to a range of layers.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// One entry per number of later stages (0, 1, ...): the bytes that the pipeline adds to a
-    /// range of layers in every phase, which are accumulators, optimizer state and the stash.
+    /// The bytes of accumulators, optimizer state and the stash that the pipeline adds to the
+    /// current range of layers, by lane (tile). They are the same in every phase. There is one
+    /// entry per number of stages after the range (0, 1, ...).
     columns: Vec<[u64; N]>,
 }
 
@@ -111,9 +112,9 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Returns whether the same variables are live at the same liveness steps in both pipelines, so
-    /// that ranges of layers are examined for both together. The bytes that the pipelines add may
-    /// differ.
+    /// Returns whether the same variables are live at the same liveness steps in the pipelines
+    /// `self` and `other`. Ranges of layers can then be examined for both together. The bytes that
+    /// the pipelines add, such as the stash, may differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
@@ -176,10 +177,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the examined range of layers to `range`. Returns a threshold in bytes for each lane
-    /// (tile): if the range takes no more on the tile, the tile raises none of the range's peaks,
-    /// and the bytes need not be summed exactly. The threshold does not include the bytes that the
-    /// pipeline adds. It is [`u64::MAX`] if the range does not fit on another tile.
+    /// Extends the current range of layers to `range`. Returns for each lane (tile) the bytes that
+    /// the range must exceed on the tile to raise any of its peaks, not counting the bytes that the
+    /// pipeline adds. They are [`u64::MAX`] if the range exceeds the memory limit on an earlier
+    /// tile, so that its peaks are no longer needed.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -221,10 +222,10 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns a threshold in bytes for each lane (tile): if the current range of layers takes no
-    /// more on the tile, the tile raises none of the range's peaks (one for each number of later
-    /// stages). The threshold does not include the bytes that the pipeline adds: `beside` in one
-    /// phase (such as transfer buffers), and others in every phase (such as the stash).
+    /// Returns for each lane (tile) the bytes that the current range of layers must exceed on the
+    /// tile to raise any of its peaks (one for each number of later stages). They do not include
+    /// the bytes that the pipeline adds: `beside`, such as the transfer buffers of one phase, and
+    /// the bytes that are the same in every phase, such as the stash.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -243,10 +244,11 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Raises the lower bound of the current range of layers to its bytes on the fullest lane
-    /// (tile). These are `bytes`, one number per lane, plus the bytes that the pipeline adds for
-    /// any number of later stages, such as accumulators. If the bound then exceeds the limit,
-    /// longer ranges from the same start are skipped.
+    /// Raises the lower bound on the bytes of the current range of layers to its bytes on the
+    /// fullest lane (tile), if these are higher. They are the lane's entry of `bytes` plus what the
+    /// pipeline adds whatever the number of later stages, such as accumulators. If the bound then
+    /// exceeds the limit, this range and longer ranges with the same start are left out of the
+    /// table.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -288,9 +290,9 @@ fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     }
 }
 
-/// The buffers of one thread that computes the bytes of ranges of layers on up to `N` neighbouring
-/// tiles: the variables on the tiles, and the bytes that ranges from the current start gain at each
-/// layer, by kind of memory.
+/// The buffers in which one thread computes the bytes of ranges of layers on up to `N` neighbouring
+/// tiles: the variables on the tiles and, by kind of memory, the bytes that a range gains with each
+/// layer.
 #[derive(Default)]
 pub struct TileScratch<B, const N: usize> {
     pub uses: NeighbourUses<N>,
@@ -313,17 +315,17 @@ pub struct Examination<'a, B, const N: usize> {
     pub scratch: &'a mut TileScratch<B, N>,
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     pub pipelines: Vec<InPipeline<'a, N>>,
-    /// On these tiles, no thread has begun to examine ranges of layers that start at this position
-    /// or a later one.
+    /// A counter that all threads which examine the same tiles share. A thread takes the next
+    /// position from it, and examines all ranges of layers that begin there.
     pub claimed: &'a AtomicUsize,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on the
-    /// examined tiles, if these bytes are higher. Ranges from a start that another thread has taken
-    /// are left out. As soon as a range fits in no pipeline, longer ranges from its start are
-    /// skipped. Returns false, and leaves the peaks incomplete, if the sums of live bytes on all
-    /// these tiles would take too much memory.
+    /// examined tiles, if these bytes are higher. Several threads may share this work: all ranges
+    /// with the same start are examined by one thread. As soon as a range fits in no pipeline,
+    /// longer ranges with the same start are skipped. Returns false, and leaves the peaks
+    /// incomplete, if the sums of live bytes on all these tiles would take too much memory.
     pub fn run(&mut self) -> bool {
         let layers = self.pipelines[0].ranges.model.layers();
         let places = self.scratch.variables.places;
@@ -412,9 +414,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // A range of layers can raise one of its peaks only on a tile on which it takes more
-            // bytes than `known` has for the tile. If `known` has 0, the peaks may not have been
-            // set yet, so they are raised in any case.
+            // A tile raises a peak of the range of layers only if the range takes more bytes on it
+            // than the tile's entry of `known`. If this entry is 0, the peaks may not have been set
+            // yet, so they are raised in any case.
             if totals
                 .iter()
                 .zip(&known)

@@ -26,8 +26,9 @@ pub struct Stretch {
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// The stages in which the variables have this live range. They have at least one position (In,
-    /// a layer or Out) of the [`PlaceSet`] and, if there is a second entry, also this position.
+    /// The condition for a stage to have the variables live at `steps`: the stage contains at least
+    /// one position (In, a layer or Out) of the [`PlaceSet`] and also the position in the second
+    /// entry, unless that is `None`.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -40,9 +41,9 @@ const ENDS: u8 = 2;
 /// possible.
 const EDGE: u8 = 4;
 
-/// The variables of up to `N` tiles, ordered by layer, and the *places*: the liveness steps at
-/// which a peak is possible. A range of layers that grows gains a variable at the first of its
-/// layers that uses the variable. The value is reused for further tiles.
+/// The variables of up to `N` tiles, by the layers that use them: when a range of layers grows, it
+/// gains a variable with the first layer that uses the variable. Also the *places*: the liveness
+/// steps at which a peak is possible. The buffers are reused for further tiles.
 #[derive(Default)]
 pub struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,

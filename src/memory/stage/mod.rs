@@ -53,8 +53,8 @@ pub struct UpdateOnTile {
     /// All bytes of the stage on the tile in this update, if a landing pad (a buffer into which
     /// optimizer state is loaded) holds all state of a weight at once.
     pub bytes: u64,
-    /// All bytes of the stage on the tile in this update, if a landing pad (a buffer into which
-    /// optimizer state is loaded) holds only one tensor of state at a time.
+    /// The highest bytes of the stage on the tile in any weight update, if a landing pad (a buffer
+    /// into which optimizer state is loaded) holds only one tensor of state at a time.
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
@@ -146,8 +146,8 @@ impl MemoryModel<'_> {
     /// in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
-        // Stages that stash nothing have nothing to restore. With recomputation, stages compute
-        // activations again instead of restoring them.
+        // Late restores are computed only for stages that stash tensors, and not with
+        // recomputation, since stages then compute activations again instead of restoring them.
         let has_restores = self.pipeline.recompute == Recompute::None;
         let (keeping, restoring): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -168,8 +168,9 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // The copy has neither a pipeline nor a weight update with a peak of its own, so all
-        // variables, including optimizer state, are live at the same steps as in the profile.
+        // This copy of the memory model has neither a pipeline nor a weight update with a peak of
+        // its own. All variables, including optimizer state, are then live at the same steps as in
+        // the profile.
         Self {
             flows: None,
             update: None,

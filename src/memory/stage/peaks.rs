@@ -19,8 +19,8 @@ pub enum Wanted {
     /// All bytes that the stages take in a split, including overhead and the bytes that a pipeline
     /// adds.
     All,
-    /// Only the variables and the code of the stages' own layers, without overhead. This selection
-    /// is for single layers.
+    /// Only the bytes of the variables and the code that the stages' own layers use, without
+    /// overhead (bytes that every stage needs).
     Layers,
     /// All bytes that the stages take in a split if they restore stashed tensors as late as
     /// possible. Tensors that a stage keeps for its backward pass are then only in its stash until
@@ -55,16 +55,16 @@ pub struct StagesToCompute<'a> {
     roles: Vec<Option<StageRoles>>,
 }
 
-/// Variables with the same live steps and users, and the condition that a stage must meet to have
-/// them at certain liveness steps.
+/// Variables with the same live steps and users, and the stages in which they are live.
 struct StageRow {
     of_use: u32,
-    /// The stages in which the variables are live. They have at least one position (In, a layer or
-    /// Out) of the [`PlaceSet`] and, if there is a second entry, also this position.
+    /// The condition for a stage to have the variables live: the stage contains at least one
+    /// position (In, a layer or Out) of the [`PlaceSet`] and also the position in the second entry,
+    /// unless that is `None`.
     part: (PlaceSet, Option<u32>),
-    /// The index of the variables' flow (tensors that the same layers use) if stages restore
-    /// stashed tensors as late as possible, otherwise `None`. If a stage keeps the flow for its
-    /// backward pass, the variables are then only in its stash and not live in the stage.
+    /// The index of the variables' flow (tensors that the same layers use). A stage that keeps this
+    /// flow for its backward pass has the variables in its stash, so they do not count as live.
+    /// `None` unless stages restore stashed tensors as late as possible.
     kept_late: Option<u32>,
 }
 
@@ -376,13 +376,13 @@ impl LiveSums {
 /// into [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// For each list of variables, the index in `rows` at which it starts; the list ends where the
-    /// next one starts. A liveness step has two lists: first the variables that cease to be live
-    /// before the step, then the variables that begin to be live at the step. The last two entries
-    /// are both the length of `rows`.
+    /// The index in `rows` at which each list of variables starts; it ends where the next list
+    /// starts. Liveness step n has two lists:
+    /// - list 2n: the variables that are live until just before the step
+    /// - list 2n + 1: the variables that begin to be live at the step
     starts: Vec<u32>,
-    /// The variables that begin or cease to be live at each step, one list after the other, as
-    /// indices into [`StageScratch::rows`].
+    /// The variables of all lists, one list after the other in the order of `starts`, as indices
+    /// into [`StageScratch::rows`].
     rows: Vec<u32>,
 }
 
@@ -407,9 +407,9 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // At first, `starts[place + 1]` is where the list with the index `place` starts in
-            // `rows`. Each variable that is put into the list moves this number on by one. So in
-            // the end it is where the next list starts.
+            // `starts[place + 1]` is the index in `rows` for the next variable of the list with the
+            // index `place`. After the last variable, it is the index at which the next list
+            // starts.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

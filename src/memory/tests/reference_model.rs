@@ -241,8 +241,8 @@ impl Plain {
         let inside = |start: u32, end: u32| {
             (from.0..=from.1).contains(&start) && to.0 < end && end <= to.1 + 1
         };
-        // Live ranges of one equivalence class are merged where they touch. So the test finds them
-        // step by step: a range starts at a live step if the step before is not live.
+        // Live ranges that touch count as one: a range begins at a live step if the step before is
+        // not live.
         let live = |step: u32| step < STEPS && self.live(variable.class, step);
         let starts = (0..STEPS).filter(|&s| live(s) && (s == 0 || !live(s - 1)));
         let end = |start: u32| (start..=STEPS).find(|&step| !live(step)).unwrap();
