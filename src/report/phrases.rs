@@ -63,7 +63,7 @@ impl fmt::Display for Phrase {
 
 impl From<String> for Sentence {
     /// Splits a text made by `format!` into fixed text and values, such as numbers and names. A
-    /// value is JSON between two NUL characters ([`MARK`]). Values that are not valid are left out.
+    /// value is JSON between two NUL characters ([`MARK`]). Invalid values are left out.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)

@@ -98,10 +98,10 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns the numbers of later stages for which [`ProfileNumbers::bytes`] has the bytes of a
-    /// stage that ends at the boundary with index `end`. Boundaries are the positions where a stage
-    /// may begin or end; `boundaries` is their number. The range is `0..=0` if no stage can follow,
-    /// or if bytes do not depend on how many stages follow.
+    /// Returns how many stages can follow a stage that ends at the boundary with index `end`, as a
+    /// range. [`ProfileNumbers::bytes`] has an entry of the stage for each number in the range. If
+    /// bytes do not depend on this number, the range is `0..=0`. `boundaries` is the number of
+    /// boundaries, that is, positions where a stage may begin or end.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -365,8 +365,6 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // Not all positions stay boundaries (where a stage may begin or end), but those at and
-        // beside the cuts of the report's split (10) and of the best split (20) do.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }

@@ -93,8 +93,6 @@ impl ComparedLayer<'_> {
     }
 }
 
-/// Returns the bytes in the later report minus the bytes in the earlier one; `None` if either
-/// number is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }

@@ -189,9 +189,9 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     }
 }
 
-/// Returns a name for each block. `firsts` has the name of the first layer of each block. A block
-/// gets this name up to its first number, or the whole name if several blocks would get the short
-/// one.
+/// Returns a name for each block of layers. `firsts` has the name of the first layer of each block.
+/// A block gets this name up to its first number, or the whole name if several blocks would get the
+/// short one.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let unique = |first| match firsts

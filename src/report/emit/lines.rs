@@ -137,7 +137,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Makes a line of configuration that is written for every split.
     fn line(&self, text: &str) -> Line {
         let mut text: Vec<String> = text
             .split('\0')

@@ -128,7 +128,7 @@ fn named_layers(ipu: &IpuFit) -> BTreeSet<&str> {
 }
 
 /// Matches predicted stages with recorded IPUs. First, each stage in turn gets the unmatched IPU
-/// that runs the most of the stage's layers. Stages with no layer on such an IPU then get the
+/// that runs the most of the stage's layers. Stages with no layer on an unmatched IPU then get the
 /// remaining IPUs in order, as far as there are any. Also returns [`MatchedBy::Layers`] if layers
 /// decided for any stage, otherwise [`MatchedBy::Order`].
 fn matched<'a>(

@@ -107,7 +107,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             tile.layers.clear();
         }
     },
-    // Drop the live variables of all tiles except the fullest tile of the model.
+    // Drop from the report the live variables of all tiles except the fullest tile of the model.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();

@@ -214,8 +214,6 @@ fn what_tells_least_is_left_out_first() {
         "/provenance/framework",
     ];
     assert_eq!(parts.len(), LEFT_OUT.len());
-    // Shortening the lists of variables to those of 200 tiles may change nothing, so this test does
-    // not require a change.
     let is_short = |part: &str| part.ends_with("/largest");
     for (number, leave_out) in LEFT_OUT.iter().enumerate() {
         let before = json(&report);
