@@ -19,9 +19,10 @@ impl PseudoLayers {
         layer.as_deref().unwrap_or(self.first())
     }
 
-    /// Returns the names of positions of the layer order (In, layers, Out) as people see them. The
-    /// first position, which is `None` in `layers`, is called `In` or, in the classic memory model,
-    /// `None`. If Out has the same position as In, `layers` has a separate entry for Out.
+    /// Returns the names of positions of the layer order (In, layers, Out) for people. Only the
+    /// first position needs a new name, since `layers` has `None` for it: people read `In` or, in
+    /// the classic memory model, `None`. Out keeps its name `Out`, also if it has the same position
+    /// as In.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()

@@ -158,7 +158,7 @@ pub struct LiveSteps {
     /// Bytes of the variables that are live at each drawn step but not at every step of the
     /// program, summed over all tiles.
     pub not_always_live: Vec<u64>,
-    /// The variables that are live on the fullest tile of the whole model.
+    /// The variables that are live at each drawn step on the fullest tile of the whole model.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
     /// The live variables of other tiles than the fullest one, each tile once: the fullest tile
@@ -223,7 +223,8 @@ pub struct LayerAtSteps {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableAtSteps {
-    /// The name, the category, the size and the layers of the variable.
+    /// The name, category, size and layers of a lowered variable (the part of a tensor on one
+    /// tile).
     #[serde(flatten)]
     pub variable: LiveVariable,
     /// Whether the variable is always live, that is, live at every step of the program.
@@ -241,8 +242,7 @@ pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
         return points.to_vec();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    // Of several lowest points in a piece of the curve, the first is kept; likewise of several
-    // highest.
+    // Of several maxima, `max_by_key` returns the last one; with `rev`, this is the first one.
     let corners = |points: &[(u32, u64)]| {
         let bytes = |&&(_, bytes): &&(u32, u64)| bytes;
         let lowest = points.iter().min_by_key(bytes);

@@ -62,8 +62,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates a text made by `format!` into phrases, which stand between NUL characters
-    /// ([`MARK`]), and the fixed text around them. Leaves out invalid phrases.
+    /// Splits a text made by `format!` into fixed text and values, such as numbers and names. A
+    /// value is JSON between two NUL characters ([`MARK`]). Invalid values are left out.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)

@@ -217,8 +217,8 @@ impl Split {
 }
 
 impl Stage {
-    /// Returns the memory of the stage in the weight update, or `None` if optimizer state is on the
-    /// chip.
+    /// Returns the bytes that the stage needs during the weight update. They are computed only if
+    /// optimizer state is off the chip or sharded over replicas; otherwise, this is `None`.
     pub fn update(&self) -> Option<&StageUpdate> {
         self.pipeline.as_ref()?.update.as_ref()
     }

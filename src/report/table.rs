@@ -84,7 +84,7 @@ pub enum Form {
     Terminal,
     /// A Markdown document, which people read.
     Markdown,
-    /// A page for the browser, which people read.
+    /// An HTML page, which people read.
     Page,
     /// CSV tables, which programs read.
     Csv,
@@ -201,7 +201,7 @@ fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S
 
 impl Cell {
     /// Returns the text of the cell for people: digits are grouped, and long lists of layers are
-    /// shortened. `order` determines whether the position before the layers is called In or None.
+    /// shortened. `order` determines the name of the position before the layers, such as `In`.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
@@ -214,8 +214,8 @@ impl Cell {
     }
 
     /// Returns the text of the cell in output for other programs, such as CSV: names are whole, and
-    /// numbers have no separators. `order` determines whether the position before the layers is
-    /// called In or None.
+    /// numbers have no separators. `order` determines the name of the position before the layers,
+    /// such as `In`.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {
@@ -245,8 +245,9 @@ impl Column {
         )
     }
 
-    /// Makes a column that every form of output shows. `at` is a JSON pointer from the row's item
-    /// to the column's value in the JSON report; empty if the report does not have the value.
+    /// Makes a column that every form of output shows. Each row of the table shows one object of
+    /// the JSON report, and `at` is the JSON pointer from this object to the column's value. `at`
+    /// is empty if the report does not have the value.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -409,12 +410,19 @@ impl Table {
     }
 }
 
-/// Makes a table from its name, the items (one for each row), and the columns in the order of the
-/// CSV form. As in a closure, `|item, index|` names the item of a row and, optionally, its index. A
-/// column has an optional variant of `When`, its name, a variant of `Kind`, and in parentheses the
-/// cell: a field of the item, such as `(.fullest_tile.bytes)`, or an expression. Columns may stand
-/// in groups, each with the part that the paths of its fields have in common, such as
-/// `=> [.fullest_tile]` for `(.bytes)`. `let` bindings that cells use may precede the columns.
+/// Makes a table with one row for each item of a list, such as a table of stages:
+/// ```text
+/// table!("stages", &split.stages, |stage, index| let tile = &stage.fullest_tile; {
+///     => []
+///     "Index" Count (index),
+///     "Free" Free (tile.free),
+///     => [.fullest_tile]
+///     NotZero "Peak memory" Bytes (.bytes),
+/// })
+/// ```
+/// A column has an optional variant of `When`, its name, a variant of `Kind`, and its cell: an
+/// expression, or a path of fields of the item. `=> [.fullest_tile]` is the beginning of the paths
+/// below it: `(.bytes)` is `stage.fullest_tile.bytes`. The index and `let` may be left out.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
         $(=> $of:tt $($($when:ident)? $column:literal $kind:ident $cell:tt,)*)*

@@ -92,16 +92,16 @@ pub struct SplitCuts {
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks the constraint.
     pub name: String,
-    /// The rule that a split must follow so as not to break the constraint.
+    /// The condition on a split, such as that two layers are in one stage.
     #[serde(flatten)]
     pub rule: Rule,
 }
 
 impl WhatIf {
-    /// Returns how many stages may follow a stage that ends at the boundary with index `end`; only
-    /// 0 if bytes do not depend on this number. A boundary is a position where a stage may begin or
-    /// end, and `boundaries` is the number of boundaries. [`ProfileNumbers::bytes`] has an entry
-    /// for each number in the returned range.
+    /// Returns how many stages can follow a stage that ends at the boundary with index `end`, as a
+    /// range. [`ProfileNumbers::bytes`] has an entry of the stage for each number in the range. If
+    /// bytes do not depend on this number, the range is `0..=0`. `boundaries` is the number of
+    /// boundaries, that is, positions where a stage may begin or end.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -118,8 +118,9 @@ impl WhatIf {
             .sum()
     }
 
-    /// Returns the stage to which each entry of [`ProfileNumbers::bytes`] belongs: its first
-    /// position in the layer order, its end (exclusive), and the number of stages after it.
+    /// Returns one triple for each entry of [`ProfileNumbers::bytes`]. The triple describes the
+    /// stage that has these bytes: its first position in the layer order, its end (exclusive), and
+    /// the number of stages after it.
     pub(super) fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
@@ -139,8 +140,8 @@ impl WhatIf {
     ///
     /// Returns `None` if no choice is small enough, not even the cuts of the report's split alone.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// The largest distance between a chosen boundary and the nearest cut, in positions of the
-        /// layer order, if not all positions can be boundaries.
+        /// A position of the layer order is near a cut if it is at most this number of positions
+        /// away.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -154,8 +155,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Sets `boundaries`, the only positions where a stage may begin or end, and `profiles`, the
-    /// bytes of the stages between them. Drops the splits in `best` with a cut that is no boundary.
+    /// Sets the fields `boundaries` (the positions where a stage may begin or end) and `profiles`.
+    /// Drops from `best` each split that has a cut at another position.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best
             .retain(|best| best.cuts.iter().all(|cut| boundaries.contains(cut)));
@@ -166,9 +167,10 @@ impl WhatIf {
         }
     }
 
-    /// Returns a copy with fewer boundaries (positions where a stage may begin or end), so that
-    /// [`ProfileNumbers::bytes`] has at most `max_numbers` entries. The cuts of the report's split
-    /// (`split`) stay boundaries. Returns `None` if these cuts alone need more entries.
+    /// Returns a copy of this [`WhatIf`] without some boundaries (positions where a stage may begin
+    /// or end), so that [`ProfileNumbers::bytes`] has at most `max_numbers` entries. The cuts of
+    /// the report's split (`split`) stay boundaries. Returns `None` if these cuts alone need more
+    /// entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let kept = self.chosen(&self.boundaries, split, max_numbers)?;
         let place = |at: &u32| kept.binary_search(at).ok();
@@ -363,9 +365,6 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // With at most 500 entries of `bytes`, some positions are no boundaries (where a stage may
-        // begin or end). The cuts of the best split (position 20) and of the report's split
-        // (position 10) still are, and so are the positions beside them.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -378,8 +377,8 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // With at most 4 entries of `bytes`, the cuts of the best split and of the report's split
-        // cannot both be boundaries, so only the cut of the report's split is one.
+        // If there is room for only one cut, the cut of the report's split is kept, and the best
+        // split is dropped.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

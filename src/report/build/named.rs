@@ -26,12 +26,11 @@ use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 /// or of a stage. An entry adds up the variables of one category whose names differ only in
 /// numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on the variables at one peak whose names are looked up, the largest first. Smaller
-/// variables are missing from the report's sums of variables whose names differ only in numbers.
+/// Upper bound on the variables that a report considers for its list of the largest variables at
+/// one memory peak. If more variables are live at the peak, the smallest ones are ignored.
 const MAX_SUMMED: usize = 5000;
-/// Upper bound on the entries for the largest variables on the tile that exceeds its limit most,
-/// which a report lists if no split fits. An entry adds up the variables of one category whose
-/// names differ only in numbers.
+/// If no split fits, a report lists the largest variables on the tile that exceeds its limit most,
+/// at most this number. Variables of one category whose names differ only in numbers count as one.
 const MAX_LACKING: usize = 3;
 /// Upper bound on the stashed variables that are listed for one stage.
 const MAX_STASHED: usize = 5;
@@ -57,9 +56,8 @@ pub struct NamedVariables {
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step for which a report lists the live variables. For the peak of a stage, the
-/// range is the stage's positions (In, layers, Out), and only variables of the stage are listed.
-/// For the peak of the model, the range is `None`.
+/// A tile and a step at which a report lists the live variables, and the range of the layer order
+/// (In, layers, Out) whose variables are listed; `None` for all variables of the model.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {

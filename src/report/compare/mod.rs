@@ -35,9 +35,9 @@ struct ComparedLayer<'a> {
     /// The name of the layer as the later report shows it, or as the earlier report does if the
     /// later one lacks the layer.
     name: &'a str,
-    /// Bytes on the fullest tile of the layer.
+    /// Bytes of the layer on its fullest tile, in the earlier and in the later report.
     on_tile: [Option<u64>; 2],
-    /// Bytes of the layer, summed over all tiles.
+    /// Bytes of the layer over all tiles, in the earlier and in the later report.
     total: [Option<u64>; 2],
 }
 
@@ -93,8 +93,6 @@ impl ComparedLayer<'_> {
     }
 }
 
-/// Returns how many bytes more the later report has than the earlier one; `None` if either number
-/// is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
@@ -326,8 +324,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, FileError> {
             excerpt(&head.version)
         ));
     }
-    // The text is parsed again, now as a whole report: an error of parsing text has a line number,
-    // which an error of converting a parsed JSON value lacks.
+    // Parses the JSON text of the report again instead of converting a parsed `Value`, since only
+    // errors of parsing text have a line number.
     serde_json::from_slice(bytes).or_else(|error| {
         unusable(format!(
             "it is a report of version {VERSION}, but not a complete one: {error}; {GIVE_REPORT}"

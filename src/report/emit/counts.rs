@@ -1,7 +1,7 @@
 //! Writes a split as the number of blocks on each IPU, as in the setting `layers_per_ipu`. A block
 //! is a group of layers, such as a block of a transformer; the model's code places the operations
-//! before and after the blocks. The forms `examples` and `optimum` contain these numbers, and the
-//! option `--layers-per-ipu` reads them.
+//! before and after the blocks. `--emit examples` and `--emit optimum` write these numbers, and
+//! `--layers-per-ipu` reads them.
 
 use super::{Draft, FormSource, Lines, STAGE, template::OF_COUNTS};
 use crate::{
@@ -19,8 +19,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: &[S]) -> Vec<Range<usize>> {
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // The layer has the name of the previous block, such as `encoder.3`, so it extends this
-            // block. Layers without a number in between belong to the block, too.
+            // This layer is in the same block (such as `encoder.3`) as the previous layer with a
+            // number. Layers without a number between the two belong to the block, too.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -33,9 +33,9 @@ pub(crate) fn blocks<S: AsRef<str>>(names: &[S]) -> Vec<Range<usize>> {
 }
 
 /// Returns the beginning of a layer's name up to its first number, such as `encoder.3` of
-/// `encoder.3.attention`; `None` without a number. A number is a whole part of the name between
-/// dots or slashes, also `3@1` (the first call of a module that is called again) or `_3` (a name by
-/// Keras).
+/// `encoder.3.attention`; `None` if it has no number. A number is a whole part between dots or
+/// slashes: `3`, `_3` (in names by Keras) or `3@1` (the first of several calls of module 3), but
+/// not `layer3`.
 fn block(name: &str) -> Option<&str> {
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
@@ -136,8 +136,8 @@ impl Draft<'_> {
         let items = &mut self.text.items;
         items[0] = "\"emb\"".to_string();
         match (self.source.report.pseudo_layers, items.last_mut()) {
-            // Without In and Out, the stage of the last layer also runs the operations after the
-            // layers.
+            // The classic memory model has no position for Out (the operations after the layers),
+            // so the parts of Out are added to the last layer.
             (PseudoLayers::NoneFirst, Some(last)) => {
                 *last += if last.is_empty() { "" } else { ", " };
                 *last += OUT;
@@ -189,8 +189,9 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     }
 }
 
-/// Returns a name for each block, which is the name of its first layer (`firsts`) up to the first
-/// number, or the whole name if the short name is not unique.
+/// Returns a name for each block of layers. `firsts` has the name of the first layer of each block.
+/// A block gets this name up to its first number, or the whole name if several blocks would get the
+/// short one.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let unique = |first| match firsts

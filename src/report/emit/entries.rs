@@ -52,10 +52,11 @@ impl<'a> FormSource<'a> {
                 .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the module that begins at a position of the layer order (In, a layer or Out), as a
-    /// path. For TensorFlow, this is a Keras layer or scope, without the model's name; if it is
-    /// unknown, the layer's own name (`name`), or `None` for Out. For other frameworks, it is the
-    /// innermost module; `None` if it is unknown.
+    /// Returns the path of the module that begins at a position of the layer order (In, a layer or
+    /// Out):
+    /// - for TensorFlow, the Keras layer or scope, without the model's name; if it is unknown,
+    ///   `name` (the name of the layer at the position), or `None` for Out
+    /// - otherwise, the innermost module; `None` if it is unknown
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();

@@ -24,9 +24,8 @@ pub struct FormSource<'a> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Makes the source of a configuration from the split of `report`; `None` if the report has no
-    /// split. The configuration is of this split only. `root` is the name of the model in the
-    /// user's code.
+    /// Returns the split of `report` as the only split to write as configuration; `None` if the
+    /// report has no split. `root` is the name of the model in the user's code.
     pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
         Some(Self {
             report,

@@ -71,8 +71,8 @@ pub struct Lines<'a> {
     /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
-    /// of the model, or an empty text. A line of the configuration that counts or lists these texts
-    /// by stage gets a copy of them when the line is added to `all`.
+    /// of the model, or an empty text. Lines that are added later get a copy of these texts if they
+    /// count or list them by stage.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -89,14 +89,14 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line of configuration that belongs to every split.
+    /// Adds a line of configuration that is written for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.all.push(self.line(text.as_ref()));
     }
 
-    /// Adds a line of configuration that belongs to every split. [`STAGE`] in `text` stands for the
-    /// index of the stage that contains `position`, a position of the layer order (In, a layer or
-    /// Out).
+    /// Adds a line of configuration that is written for every split. [`STAGE`] in `text` stands for
+    /// the index of the stage that contains `position`, a position of the layer order (In, a layer
+    /// or Out).
     pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
         self.all.push(Line {
             position: Some(position),
@@ -137,7 +137,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Makes a line of configuration that belongs to every split.
     fn line(&self, text: &str) -> Line {
         let mut text: Vec<String> = text
             .split('\0')

@@ -160,8 +160,8 @@ pub fn emit(
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // These forms of configuration are JSON, which has no comments, so the notes for the user are a
-    // text of their own, without comment marks.
+    // JSON has no comments. A configuration in JSON has its notes for the user in a separate text,
+    // where they need no comment marks.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

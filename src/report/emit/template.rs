@@ -20,9 +20,9 @@ use crate::{
 /// warning about a split that does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of notes for the user about what is missing in a configuration that only counts the
-/// blocks on each IPU: the IPUs of In and Out (the operations before and after the layers), and the
-/// number of unused IPUs.
+/// The template of the notes for the user of a configuration that only counts the blocks on each
+/// IPU: on which IPUs In and Out (the operations before and after the layers) must be, and how many
+/// IPUs are unused.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
 impl Draft<'_> {

@@ -170,8 +170,8 @@ impl FitInputs<'_> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
         let mut points = live.ipus[ipu as usize].clone();
-        // The profile records live bytes from their first change on, but a curve must begin at step
-        // 0.
+        // A curve must begin at step 0, but the profile records live bytes only from their first
+        // change on. If this change is later, the curve gets a point with 0 bytes at step 0.
         if points.first().is_some_and(|&(step, _)| step > 0) {
             points.insert(0, (0, 0));
         }

@@ -110,9 +110,10 @@ impl StageComparison {
         )
     }
 
-    /// Returns the kind of contents that explains most of `difference`, which is the kind with the
-    /// largest difference of the same sign; of several such kinds, the first one. Returns `None` if
-    /// the fullest tile has as many bytes as predicted.
+    /// Returns the kind of contents, such as variables or code, that explains most of the
+    /// difference between recorded and predicted bytes on the fullest tile. It is the kind that
+    /// differs most in the same direction (above or below the prediction) as the whole tile; of
+    /// several, the first one. Returns `None` if the fullest tile has as many bytes as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         self.parts()
@@ -126,9 +127,10 @@ fn named_layers(ipu: &IpuFit) -> BTreeSet<&str> {
     (ipu.layers.iter().flatten().flatten().map(String::as_str)).collect()
 }
 
-/// Matches predicted stages with recorded IPUs. A stage first gets the free IPU that runs most of
-/// its layers. Stages without such an IPU, such as a stage of only In, then get the remaining IPUs
-/// in order, as far as there are any. Also returns whether names of layers or the order decided.
+/// Matches predicted stages with recorded IPUs. First, each stage in turn gets the unmatched IPU
+/// that runs the most of the stage's layers. Stages with no layer on an unmatched IPU then get the
+/// remaining IPUs in order, as far as there are any. Also returns [`MatchedBy::Layers`] if layers
+/// decided for any stage, otherwise [`MatchedBy::Order`].
 fn matched<'a>(
     stages: &'a [Stage],
     ipus: &'a [IpuFit],

@@ -306,7 +306,7 @@ impl TileParts {
         ]
     }
 
-    /// Returns the bytes of the tile, that is, the sum over all kinds of contents.
+    /// Returns the sum of the bytes of all kinds of contents of a tile, such as variables and code.
     pub fn total(&self) -> u64 {
         sum(self.named().map(|(_, bytes)| bytes))
     }

@@ -163,8 +163,8 @@ fn more_or_less(difference: i64) -> String {
     format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
-/// Returns the sentence that says at which other layers than predicted the pipeline was cut, and
-/// what the user can do.
+/// Returns the sentence that says how the compiled stages differ from the predicted ones in their
+/// number or layers, and what the user can do.
 fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
     let other = match (cut.ipus, cut.stages.as_slice()) {
         (Some(count), _) => format!(

@@ -222,9 +222,10 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), None);
 }
 
-/// The stage in this test has fewer bytes of variables, and more bytes of exchange code, than
-/// predicted. If the sum is lower than predicted, the terminal and the HTML page name the variables
-/// as the main cause; if it is higher, the exchange code.
+/// In this test, the fullest tile of a stage has fewer bytes of variables, and more bytes of
+/// exchange code, than predicted. The terminal and the HTML page must name the variables as the
+/// main cause if the tile has fewer bytes in all than predicted, and the exchange code if it has
+/// more.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {

@@ -1,11 +1,11 @@
-//! Writes the page: a fixed HTML document for a browser that contains a report as JSON.
+//! Writes the HTML page: a fixed document that contains a report as JSON and scripts that show it.
 //!
-//! The style and the scripts are files of this folder. The scripts (`scripts`) show the report. The
-//! code of this module puts the report into the document, within a bound on its size, and tells a
-//! reader whose browser runs no scripts whether the model fits. A large report is compressed; if it
-//! is still too large, parts that only drawings need are left out. A content security policy in the
-//! head of the document forbids requests, and allows only the one script whose hash the policy has.
-//! A page without a report opens a report that the reader chooses or drops onto the page.
+//! The style and the scripts are files of this folder and of `scripts`. The code of this module
+//! puts the report into the document, within a bound on its size, and tells a reader whose browser
+//! runs no scripts whether the model fits. A large report is compressed; if it is still too large,
+//! parts that only drawings need are left out. A content security policy in the head of the
+//! document forbids requests, and allows only the one script whose hash the policy has. A page
+//! without a report opens a report that the reader chooses or drops onto the page.
 
 #[cfg(test)]
 mod tests;
@@ -107,7 +107,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             tile.layers.clear();
         }
     },
-    // Drop the live variables at each step, except on the fullest tile of the model.
+    // Drop from the report the live variables of all tiles except the fullest tile of the model.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();

@@ -214,8 +214,6 @@ fn what_tells_least_is_left_out_first() {
         "/provenance/framework",
     ];
     assert_eq!(parts.len(), LEFT_OUT.len());
-    // The tile map's lists of variables in the report for tests are so short that nothing is
-    // removed from them.
     let is_short = |part: &str| part.ends_with("/largest");
     for (number, leave_out) in LEFT_OUT.iter().enumerate() {
         let before = json(&report);

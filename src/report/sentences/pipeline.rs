@@ -36,8 +36,8 @@ pub fn pipeline(report: &Report) -> Vec<String> {
 }
 
 /// Returns the sentence which says that the fullest stage needs more memory in the weight update
-/// than in the forward and backward passes. Returns `None` if the passes need more, or if all
-/// optimizer state is on the chip.
+/// than in the forward and backward passes. Returns `None` if the passes need more, or if optimizer
+/// state is neither off the chip nor sharded over replicas.
 fn deciding(report: &Report) -> Option<String> {
     let stage = report.split.as_ref()?.fullest()?;
     let update = stage.update().filter(|update| update.decides)?;
@@ -78,9 +78,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let step = report.step.as_ref();
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // The time of a step may include the transfers of optimizer state that is off the chip. The
-        // search may then have chosen this place only because the step is faster, so the sentence
-        // gives no reason.
+        // If the time of a step includes the transfers of off-chip optimizer state, the search may
+        // have put the state off the chip to save time rather than memory, so no reason is given.
         StatePlace::OffChip if step.is_some_and(|step| step.streaming_is_counted == Some(true)) => {
             ""
         }

@@ -67,9 +67,9 @@ fn over_limit(range: &OverLimit) -> String {
     )
 }
 
-/// If no split fits, returns a sentence for each way to make the model fit: another pipeline, more
-/// IPUs, more memory, or dropped constraints. A sentence has the option to type, and the best split
-/// with this option.
+/// Returns sentences on the ways to make a model fit for which no split fits: another pipeline,
+/// more IPUs, more memory, or fewer constraints. Pipelines in which the model does not fit either
+/// come last.
 pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);

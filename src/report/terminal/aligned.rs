@@ -160,8 +160,8 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
-    // Rounding must not hide small numbers of bytes. The part of the bar before the mark looks full
-    // only if no bytes are free, and empty only for 0 bytes.
+    // Rounding must not hide small numbers of bytes: the part of the bar up to the limit looks full
+    // only if no bytes are free below the limit, and empty only for 0 bytes.
     let share = (u128::from(bytes.min(limit)) * within as u128 / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(
