@@ -190,8 +190,9 @@ struct Part {
     labels: LabelKeys,
 }
 
-/// Joins one column of `vars_info`. `of_part` returns the column of the variables of one range of
-/// rows; it is taken out of `parts`, so that its memory is freed.
+/// Joins what all ranges of rows have in one column of `vars_info`, such as the tiles of variables.
+/// `of_part` returns this column for one range; it is taken out of `parts`, so that its memory is
+/// freed.
 fn column<T: Copy>(parts: &mut [Part], of_part: fn(&mut Variables) -> &mut Vec<T>) -> Vec<T> {
     let columns = parts
         .iter_mut()
