@@ -149,9 +149,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Appends the next `length` bytes of the file, a whole string or one part of it, to the buffer
-    /// `long`. If the string is a text, returns an error unless these bytes are valid UTF-8 by
-    /// themselves.
+    /// Appends the next `length` bytes of the file to the buffer `long`. Returns an error if they
+    /// are text (`is_text`), but no valid UTF-8.
     fn read_part(&mut self, length: usize, is_text: bool) -> Result<(), Unreadable> {
         let start = self.long.len();
         let mut left = length;

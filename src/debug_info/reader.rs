@@ -268,8 +268,8 @@ const NOWHERE: u32 = u32::MAX;
 /// In the list of chain lengths, the entry of a context whose chain of parents was not followed
 /// yet.
 const UNKNOWN: u32 = 0;
-/// In the list of chain lengths, marks a debug context whose chain of parents is being followed. If
-/// the chain comes back to a marked context, these parents form a cycle.
+/// Stands for the chain length of a debug context whose chain of parents is being followed. If the
+/// chain comes back to such a context, it has a cycle.
 const ON_THE_WAY: u32 = u32::MAX;
 
 /// A reader that counts its bytes, and stores whether the file ended or an error occurred, since

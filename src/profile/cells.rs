@@ -35,7 +35,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the rowid of the row, which is always an integer. `column` is the index of the cell
-    /// with the rowid: the index of one of `columns`, or the next index after all of them.
+    /// with the rowid: the index of one of `columns` that is the rowid, or else the next index
+    /// after them.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> i64 {
         self.value(column).as_i64().unwrap_or_default()

@@ -205,9 +205,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
 /// table has step ids, which are turned into indices.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
-    // Returns whether the live range `from..to` of step ids lies behind the last step, at least in
-    // part. The end (exclusive) may be the id after the last step. If ids have gaps, this id is
-    // unknown, so only `from` is checked.
+    // Returns whether the live range `from..to` of step ids reaches beyond the last step. The end
+    // (exclusive) may be the id after the last step. If ids have gaps, this id is unknown, so only
+    // `from` is checked.
     let is_behind = |from: u64, to: u64| {
         steps
             .first()
@@ -311,9 +311,8 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the result of [`MissedSteps::of`] for a class that is live in `ranges`, as the
-    /// number of missed steps, the first and the last. The test model has ten steps, of which 0, 1,
-    /// 4, 8 and 9 are idle (neither compute nor move data).
+    /// Calls [`MissedSteps::of`] for an equivalence class that is live in `ranges`. The test model
+    /// has ten steps, of which 0, 1, 4, 8 and 9 are idle (neither compute nor move data).
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

@@ -193,8 +193,6 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
 
 pub const CATEGORIES: &str = "memory_by_category";
 
-/// Reads the recorded memory of each category of variables (`memory_by_category`). Returns an empty
-/// list if the profile lacks this table.
 fn read_categories(database: &Database) -> Result<Vec<RecordedCategory>> {
     if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());

@@ -14,7 +14,7 @@ pub const STORE: &str = "store_row";
 /// Number of rows after which a batch is full.
 const ROWS: usize = 128;
 
-/// Number of bytes of texts and blobs after which a batch is full.
+/// A batch of rows is full once its texts and blobs have this many bytes.
 const BYTES: usize = 1 << 14;
 
 /// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`], and fit 32 bits, since a cell
@@ -86,8 +86,8 @@ impl RowBatch {
 }
 
 impl StoredCell {
-    /// Returns the value of the cell. `bytes` has the texts and blobs of its batch
-    /// ([`RowBatch::bytes`]).
+    /// Returns the value of the cell. `bytes` has the texts and blobs of the batch of rows that the
+    /// cell belongs to.
     #[inline(always)]
     pub fn value<'b>(&self, bytes: &'b [u8]) -> ValueRef<'b> {
         let bytes = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];

@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::RangeInclusive;
 
-/// The large tables, which take nearly all of the time of reading, so that only their rows count as
-/// progress. Several threads read a table in ranges of rowids if its largest and smallest rowid
-/// differ by at least the given number. The number is lower for compute sets, whose rows hold
-/// thousands of variables.
+/// The large tables of a profile, each with a number: several threads read the table, in ranges of
+/// rowids, if its largest and smallest rowid differ by at least this number. It is lower for
+/// compute sets, whose rows hold thousands of variables. Reading the large tables takes nearly all
+/// of the time, so only their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
@@ -203,9 +203,9 @@ pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Returns the ranges of rowids in which `table` is read: one range for a small table, otherwise
-/// [`RANGES`]. Together they cover every possible rowid. `first` and `last` are the smallest and
-/// the largest rowid of the table; both are 0 if it has no rowids or no rows.
+/// Returns the ranges of rowids in which `table` is read: one for a small table, [`RANGES`] for a
+/// large one. Together they cover every possible rowid. `first` and `last` are the smallest and the
+/// largest rowid of the table; both are 0 if it has no rowids or no rows.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<RangeInclusive<i64>> {
     let rows = last.abs_diff(first);
     let is_split = |&(name, least): &(&str, u64)| name == table && rows >= least;

@@ -21,7 +21,7 @@ pub struct TileRun {
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that is stored for each tile of this run, such as bytes of code or a count of
+    /// The number of each tile in this run of tiles, such as its bytes of code or its count of
     /// vertices.
     pub value: u32,
 }
@@ -130,20 +130,21 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Changes of the sum from tile to tile. Each entry is a tile, and a number that is added to
-        // the sums of this tile and of all later tiles. A run of tiles adds its number, times the
-        // factor of its part, at its first tile, and subtracts it again after its last tile.
+        // Each entry is a tile, and a number that is added to the sum over `parts` on this tile and
+        // on all later tiles. A run of tiles with equal numbers adds its number, times the factor
+        // of its part, at its first tile, and subtracts it after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // A product of 2^32 already makes the sum on the tile too large for 32 bits, which
-                // is an error. Limiting larger products to 2^32 keeps the sum within 64 bits.
+                // If the number of a run times the factor reaches 2^32, the sum on its tiles
+                // exceeds 32 bits, which is an error. Larger products are cut to 2^32, so that the
+                // sum fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // `changes` consists of one sequence per part, and each sequence is already in the order of
-        // tiles. A stable sort merges such sequences quickly.
+        // `changes` has one sequence of entries per part, each sorted by tile. A stable sort merges
+        // such sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

@@ -222,8 +222,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // Each `value` is the difference between a variable id and the id before it. A
-            // difference of 0 repeats an id; a run of several zeros repeats it only once.
+            // Each value in the blob is the difference between a variable id and the id before it.
+            // A difference of 0 repeats an id; a run of zeros repeats it only once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

@@ -190,9 +190,8 @@ struct Part {
     labels: LabelKeys,
 }
 
-/// Joins what all ranges of rows have in one column of `vars_info`, such as the tiles of variables.
-/// `of_part` returns this column for one range; it is taken out of `parts`, so that its memory is
-/// freed.
+/// Joins one column of `vars_info`, such as the tiles of variables, from all ranges of rows.
+/// `of_part` returns the column of one range, which is moved out of `parts` to free its memory.
 fn column<T: Copy>(parts: &mut [Part], of_part: fn(&mut Variables) -> &mut Vec<T>) -> Vec<T> {
     let columns = parts
         .iter_mut()

@@ -157,8 +157,7 @@ const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
     /// Compares `programs` and their compute sets with the debug contexts in `debug_info` to which
-    /// they refer. Counts the contexts that exist, the contexts that Poplar wrote for programs, and
-    /// the equal names, and lists the damage.
+    /// they refer. Counts contexts and equal names, and lists the damage.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -204,8 +203,8 @@ impl DebugMatch {
     /// rule that applies decides:
     /// - `false` if at least 8 compute sets can be compared by name, and at least three quarters of
     ///   them have the name of their context.
-    /// - `false` if `debug.cbor` lacks contexts to which programs refer and has fewer than 8 of
-    ///   them: these are too few to decide, since a damaged file may have lost contexts.
+    /// - `false` if `debug.cbor` has fewer than 8 of the contexts to which programs refer, and
+    ///   lacks others, since these are too few to decide.
     /// - Otherwise, `true` if Poplar wrote too few of these contexts for programs or the
     ///   compilation: fewer than nine tenths if at least 8 names were compared, otherwise fewer
     ///   than three quarters.

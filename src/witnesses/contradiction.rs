@@ -58,8 +58,8 @@ impl Witness {
     /// Returns phrases for the message about a contradiction that this check found. The first value
     /// has the phrases before the recorded and before the computed number, such as `the total is`
     /// and `its parts make up`. It is `None` for checks of missing data, whose messages have no
-    /// such numbers. The second value is the whole of which the message gives a percentage, such as
-    /// `the fullest tile`.
+    /// such numbers. The second value names what is 100 % in the message, such as `the fullest
+    /// tile`.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -205,9 +205,9 @@ impl Contradiction {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about this contradiction. `has_verdict` is whether the report still
-    /// states that the model fits or does not fit; the warning then says that the contradiction
-    /// does not change this verdict.
+    /// Returns the warning about this contradiction. `has_verdict` is whether the report states, in
+    /// spite of it, that the model fits or does not fit. If `true`, the warning says that the
+    /// contradiction does not change this verdict.
     fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"

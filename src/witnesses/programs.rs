@@ -220,8 +220,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 /// Also returns whether a little recorded code may belong to no program ([`CODE_OF_NONE`]):
 /// - `true` for control code;
 /// - `false` for vertex state;
-/// - for vertex code, whether the profile has code for all vertex types in use;
-/// - for exchange code, whether the profile has code for all exchanges.
+/// - otherwise, whether the profile has code for all vertex types in use, or for all exchanges.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

@@ -1,6 +1,6 @@
 //! Tests that a saved model is loaded without any change, and that files which popliner did not
-//! write are refused. In `tests/it`, the module `planted` saves the models of whole profiles, and
-//! `report::exports` and `hostile::faults` test that files are complete or absent.
+//! write are refused. Tests in `tests/it` save the models of whole profiles (`planted`), and check
+//! that files are complete or absent (`report::exports`, `hostile::faults`).
 
 mod damaged;
 mod hostile;
