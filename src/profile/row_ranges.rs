@@ -230,7 +230,7 @@ mod tests {
     use std::{fs, path::Path};
 
     /// Writes a profile with a new table `vars_info`, created with the SQL `options`. It has
-    /// `count` rows with the ids 0, `step`, 2 × `step`, and so on. Returns the ids that were read,
+    /// `count` rows with the ids 0, `step`, `2 * step`, and so on. Returns the ids that were read,
     /// in one list per range of rowids.
     fn scanned(options: &str, count: u64, step: u64) -> Vec<Vec<u64>> {
         let folder = tempfile::tempdir().unwrap();
