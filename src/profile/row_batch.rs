@@ -17,8 +17,8 @@ const ROWS: usize = 128;
 /// A batch of rows is full once its texts and blobs have this many bytes.
 const BYTES: usize = 1 << 14;
 
-/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`]. Their ends fit 32 bits, since
-/// a cell of SQLite has at most 2 GiB.
+/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`]. Their ends fit 32 bits,
+/// since a cell of SQLite has at most 2 GiB.
 pub enum StoredCell {
     Null,
     Integer(i64),
