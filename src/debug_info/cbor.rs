@@ -132,8 +132,8 @@ impl<R: Read> Items<R> {
         from_utf8(bytes).map_err(|_| Unreadable)
     }
 
-    /// Reads a text or a byte string into `long`. `length` is its number of bytes, or `None` if it
-    /// has several parts, which must be of the same type as the whole.
+    /// Reads the content of a text (`is_text`) or a byte string into the buffer `long`. `length` is
+    /// its number of bytes; `None` if it comes in parts, each with its own header.
     fn read_long(&mut self, length: Option<usize>, is_text: bool) -> Result<(), Unreadable> {
         self.long.clear();
         if let Some(length) = length {
@@ -149,8 +149,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Appends the next `length` bytes of the file to `long`. Each part of a text must be valid
-    /// UTF-8 by itself.
+    /// Appends the next `length` bytes of the file to the buffer `long`. Returns an error if they
+    /// are text (`is_text`), but no valid UTF-8.
     fn read_part(&mut self, length: usize, is_text: bool) -> Result<(), Unreadable> {
         let start = self.long.len();
         let mut left = length;

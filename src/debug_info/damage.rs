@@ -150,8 +150,8 @@ impl Truncation {
 }
 
 impl Damage {
-    /// Returns whether the damage may have changed or removed the name of any debug context. If
-    /// not, the contexts that the damage affects are known.
+    /// Returns whether the damage may have changed or removed the name of any debug context.
+    /// Returns `false` if it affects only certain contexts, which are known.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Self::Truncated(truncation) => truncation.string_table_lost,

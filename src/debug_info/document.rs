@@ -42,9 +42,9 @@ pub struct Collected {
     pub is_complete: bool,
 }
 
-/// The reason why reading ended within the top-level map of a debug file: the error with which the
-/// file is refused, for example since it has too many contexts; `None` if the rest of the file is
-/// cut off or malformed.
+/// The error of a function that reads a part of a debug file. `Some` has the message with which the
+/// whole file is refused, for example since it has too many contexts. `None` means that the file is
+/// cut off or malformed here; everything before is kept.
 type Refusal = Option<FileError>;
 
 impl From<Unreadable> for Refusal {
@@ -130,7 +130,8 @@ impl Collected {
             if let Header::Text(length) = header {
                 self.info.names.push(items.text(length)?, "names")?;
             } else {
-                // An empty name replaces a non-text entry, so that later names keep their indices.
+                // An entry of the string table that is no text is replaced by an empty name, so
+                // that later names keep their indices in the table.
                 self.mistyped += 1;
                 self.info.names.push("", "names")?;
                 items.skip(header)?;

@@ -223,8 +223,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     let mut lengths = vec![UNKNOWN; records.len()];
     // Indices of the contexts on the chain of parents that is being followed, from child to parent.
     let mut way = Vec::new();
-    // In a debug file, parents come after their children. So if the last context is followed first,
-    // the chain length of a parent is usually known when its children are followed.
+    // The contexts are visited from the last to the first. In a debug file, a parent comes after
+    // its children, so the number of its ancestors is usually known when a child is visited.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -268,8 +268,8 @@ const NOWHERE: u32 = u32::MAX;
 /// In the list of chain lengths, the entry of a context whose chain of parents was not followed
 /// yet.
 const UNKNOWN: u32 = 0;
-/// In the list of chain lengths, the entry of a context on the chain (a context, its parent, and so
-/// on) that is being followed. If the chain reaches such a context again, it has a cycle.
+/// Stands for the chain length of a debug context whose chain of parents is being followed. If the
+/// chain comes back to such a context, it has a cycle.
 const ON_THE_WAY: u32 = u32::MAX;
 
 /// A reader that counts its bytes, and stores whether the file ended or an error occurred, since

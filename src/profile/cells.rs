@@ -34,8 +34,8 @@ impl<'r> Cells<'r> {
         self.cells[column].value(self.bytes)
     }
 
-    /// Returns the rowid of the row, which is always an integer. `column` is its index among the
-    /// values that the scan's SQL statement stores: the index of one of `columns`, or the index
+    /// Returns the rowid of the row, which is always an integer. `column` is the index of the cell
+    /// with the rowid: the index of one of `columns` that is the rowid, or else the next index
     /// after them.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> i64 {
@@ -221,8 +221,9 @@ impl<'r> Cells<'r> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Returns the sum of `parts` on each tile. Each part is the decoded blob of one cell of the
-    /// row, from column 1 on. If a sum exceeds 32 bits, the error names the row and column 1.
+    /// Returns the sum of `parts` on each tile. Each part is the decoded blob of one cell of this
+    /// row, in column 1 or later. If a sum exceeds 32 bits, the error names this row and column 1,
+    /// whichever columns were added.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))

@@ -91,9 +91,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema suggests that rows of executed cycles may lack an IPU. Such rows are taken as sums
-    // over all IPUs, as in the table of live bytes by step, so they are only used if no row has an
-    // IPU.
+    // By the schema, a row of executed cycles may lack an IPU. It is taken as a sum over all IPUs,
+    // as in the table of live bytes by step. To count no cycles twice, such rows are only used if
+    // no row has an IPU.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = row.position(0, &ids, "steps")?;

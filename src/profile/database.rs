@@ -275,9 +275,10 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns the SQL statement that stores `columns` of `table`, and then the expressions in `more`, of
-/// the rows that fulfil `condition`, in batches. `NOT INDEXED` keeps SQLite from using an index that
-/// covers these columns, since reading the table in its own order is faster.
+/// Returns the SQL statement that reads the rows of `table` that fulfil `condition`. It passes the
+/// values of `columns` and of the expressions in `more` to the SQL function [`STORE`], which
+/// collects rows in batches. `NOT INDEXED` keeps SQLite from using an index that covers these
+/// columns, since reading the table in its own order is faster.
 pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order: &str) -> String {
     let list = columns.join("\", \"");
     format!(
@@ -290,7 +291,7 @@ pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order:
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What the entry is instead of a table, such as `a view`; `None` for a table.
+    /// `None` if this entry of the schema is a table; otherwise what it is, such as `a view`.
     instead: Option<&'static str>,
     /// Maps the name of each column, in lower case, to whether SQLite computes the values of the
     /// column when they are read.

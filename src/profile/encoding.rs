@@ -21,14 +21,15 @@ pub enum BlobError {
     /// run-length list announces.
     #[error("it is cut off in the middle of a value")]
     Truncated,
-    /// A varint does not fit 64 bits, or adding up a list of differences gives such a number.
+    /// The blob has a number that does not fit 64 bits: a varint, or a sum of the differences in a
+    /// difference list.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
     /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// The blob gives one tile a number (of bytes or vertices) beyond 32 bits, more than any tile
-    /// has. The field is this number.
+    /// The blob has a number of bytes or vertices on one tile that exceeds 32 bits, more than any
+    /// tile has. The field of the error is this number.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
     /// The number of values in the blob (first field) differs from the number of tiles (second

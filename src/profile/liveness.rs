@@ -108,7 +108,7 @@ impl LiveClasses {
         self.always_live.len()
     }
 
-    /// Returns whether there are no equivalence classes of variables.
+    /// Returns `true` if the model has no equivalence class of variables.
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }
@@ -205,8 +205,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
 /// table has step ids, which are turned into indices.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
-    // The end of a range may be the id that follows the last step. If the ids of steps have gaps,
-    // this id is unknown, so only the start is checked.
+    // Returns whether the live range `from..to` of step ids reaches beyond the last step. The end
+    // (exclusive) may be the id after the last step. If ids have gaps, this id is unknown, so only
+    // `from` is checked.
     let is_behind = |from: u64, to: u64| {
         steps
             .first()
@@ -265,11 +266,13 @@ impl MissedSteps {
             .collect()
     }
 
-    /// Returns the steps at which an equivalence class is not live. `ranges` has the steps on which
-    /// it is live ([`LiveClasses::ranges`]). Returns `None` unless the class is nearly always live:
-    /// it must miss fewer than half of all steps, and only idle ones, which neither compute nor
-    /// move data. `idle_before` has one entry per step, the number of idle steps before the step,
-    /// and a last entry, the number of all idle steps.
+    /// Returns the steps at which an equivalence class is not live, if the class is nearly always
+    /// live: it misses fewer than half of all steps, and every missed step is idle (neither
+    /// computes nor moves data). Returns `None` for any other class, and for a class that misses no
+    /// step.
+    /// - `ranges` has the steps at which the class is live ([`LiveClasses::ranges`]).
+    /// - `idle_before` has one entry per step, the number of idle steps before it, and a last
+    ///   entry, the number of all idle steps.
     fn of(ranges: &[(u32, u32)], idle_before: &[u32]) -> Option<Self> {
         let (first, last) = (ranges.first()?, ranges.last()?);
         let steps = idle_before.len() as u32 - 1;
@@ -308,9 +311,8 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the steps at which an equivalence class with the live `ranges` is not live: their
-    /// number, the first and the last. Returns `None` if the class is not nearly always live. Of
-    /// the ten steps, 0, 1, 4, 8 and 9 are idle: they neither compute nor move data.
+    /// Calls [`MissedSteps::of`] for an equivalence class that is live in `ranges`. The test model
+    /// has ten steps, of which 0, 1, 4, 8 and 9 are idle (neither compute nor move data).
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

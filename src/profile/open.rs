@@ -218,8 +218,8 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal whose changes are all in the database, and then fills the header of
-    // the journal with zeros.
+    // An SQLite journal matters only if its header is intact: SQLite may keep a journal whose
+    // changes are complete in the database, but then fills its header with zeros.
     let mut start = Vec::new();
     if journal.is_file() {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;

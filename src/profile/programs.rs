@@ -297,7 +297,8 @@ fn read_compute_sets(database: &Database, vertex_types: &Ids) -> Result<(Ids, Ve
     Ok((ids, sets))
 }
 
-/// The kind of work that a program does, as far as memory is concerned.
+/// What a program does: it runs a compute set, moves data between tiles of one IPU, calls a
+/// function, or does anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
     /// The program runs a compute set. The value is an index into
@@ -440,8 +441,8 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // This table has a row for every stream copy, but no region sets. It is listed so that stream
-    // copies without regions are found too.
+    // `program_type_stream_copy_mid` has a row for every stream copy, but no region sets. It is
+    // listed so that stream copies without regions get an entry in the details of programs too.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

@@ -31,7 +31,8 @@ pub struct RecordedCategory {
     pub overlapped: TileBytes,
 }
 
-/// A kind of memory that belongs to programs rather than to tensors.
+/// A kind of memory that programs need besides their tensors: a kind of code, or the state of
+/// vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Code of vertex types (codelets).
@@ -54,12 +55,13 @@ impl CodeKind {
         Self::ControlCode,
     ];
 
-    /// Returns the names of the categories of lowered variables that hold this kind of memory. In a
-    /// real profile, the four categories of vertex state add up to `memory_by_compute_set` on every
-    /// tile.
+    /// Returns the names of the categories of lowered variables that hold this kind of memory, such
+    /// as `controlCode`.
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::VertexCode => &["vertexCode"],
+            // On every tile of a real profile, these four categories add up to the bytes in
+            // `memory_by_compute_set`.
             Self::VertexState => &[
                 "vertexInstanceState",
                 "vertexFieldData",
@@ -94,9 +96,8 @@ pub struct RecordedTile {
     /// The largest number of bytes of not-always-live variables on the tile that are live on the
     /// same step.
     pub not_always_live: u64,
-    /// Bytes of the tile by memory region. `None` if the profile lacks the columns of memory
-    /// regions; models do not keep these bytes and always have `None`. Only the module `witnesses`
-    /// uses the bytes, to check the recorded total of the tile.
+    /// Bytes of the tile by memory region; `None` if the profile lacks the columns of memory
+    /// regions. A [`Model`](crate::model::Model) does not keep these bytes and always has `None`.
     #[serde(skip)]
     pub regions: Option<Regions>,
 }
@@ -192,8 +193,6 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
 
 pub const CATEGORIES: &str = "memory_by_category";
 
-/// Reads the recorded memory of each category; returns an empty list if the profile lacks the
-/// table.
 fn read_categories(database: &Database) -> Result<Vec<RecordedCategory>> {
     if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());

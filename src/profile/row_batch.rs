@@ -14,11 +14,11 @@ pub const STORE: &str = "store_row";
 /// Number of rows after which a batch is full.
 const ROWS: usize = 128;
 
-/// Number of bytes of texts and blobs from which a batch is full.
+/// A batch of rows is full once its texts and blobs have this many bytes.
 const BYTES: usize = 1 << 14;
 
-/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`], and fit 32 bits, since a cell
-/// of SQLite has at most 2 GiB.
+/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`]. Their ends fit 32 bits,
+/// since a cell of SQLite has at most 2 GiB.
 pub enum StoredCell {
     Null,
     Integer(i64),
@@ -42,7 +42,8 @@ impl RowBatch {
     pub fn new(connection: &Connection) -> rusqlite::Result<Arc<Mutex<Self>>> {
         let batch = Arc::<Mutex<Self>>::default();
         let stored = batch.clone();
-        // The schema of an untrusted file must not call the function.
+        // `SQLITE_DIRECTONLY`: views and triggers in an untrusted file must not call this SQL
+        // function.
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         connection
             .create_scalar_function(STORE, -1, flags, move |row| Ok(lock(&stored).add(row)))?;
@@ -85,7 +86,8 @@ impl RowBatch {
 }
 
 impl StoredCell {
-    /// Returns the value of the cell. `bytes` are the bytes of its batch.
+    /// Returns the value of the cell. `bytes` has the texts and blobs of the batch of rows that the
+    /// cell belongs to.
     #[inline(always)]
     pub fn value<'b>(&self, bytes: &'b [u8]) -> ValueRef<'b> {
         let bytes = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];

@@ -15,9 +15,10 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::RangeInclusive;
 
-/// The large tables, each with the number of rowids from which it is split into ranges that several
-/// threads read. This number is lower for compute sets, whose rows hold thousands of variables.
-/// Reading the large tables takes nearly all of the time, so only their rows count as progress.
+/// The large tables of a profile, each with a number: several threads read the table, in ranges of
+/// rowids, if its largest and smallest rowid differ by at least this number. It is lower for
+/// compute sets, whose rows hold thousands of variables. Reading the large tables takes nearly all
+/// of the time, so only their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
@@ -126,8 +127,8 @@ impl Database {
 }
 
 impl RangeScan {
-    /// Creates the statement for `columns` of `table`. `rowid` is the SQL name of the rowid; `None`
-    /// if the table has no rowids, or no rows.
+    /// Creates the SQL statement that reads `columns` of the rows of `table` from a given rowid on.
+    /// `rowid` is a name of the rowid in SQL; `None` if the table has no rowids, or no rows.
     fn new(table: &'static str, columns: Columns, rowid: Option<String>) -> Self {
         let place = |rowid: &String| {
             let among = columns.iter().position(|column| quoted(column) == *rowid);
@@ -202,8 +203,9 @@ pub fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Returns the ranges of rowids in which `table` is read. Together they cover every possible rowid.
-/// `first` and `last` are the smallest and the largest rowid of the table.
+/// Returns the ranges of rowids in which `table` is read: one for a small table, [`RANGES`] for a
+/// large one. Together they cover every possible rowid. `first` and `last` are the smallest and the
+/// largest rowid of the table; both are 0 if it has no rowids or no rows.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<RangeInclusive<i64>> {
     let rows = last.abs_diff(first);
     let is_split = |&(name, least): &(&str, u64)| name == table && rows >= least;
@@ -227,9 +229,9 @@ mod tests {
     use rusqlite::Connection;
     use std::{fs, path::Path};
 
-    /// Writes a profile whose table `vars_info` has `count` rows with ids that are multiples of
-    /// `step`, and rowids unless it is `WITHOUT ROWID`. Returns the ids that were read in each range
-    /// of rowids.
+    /// Writes a profile with a new table `vars_info`, created with the SQL `options`. It has
+    /// `count` rows with the ids 0, `step`, `2 * step`, and so on. Returns the ids that were read,
+    /// in one list per range of rowids.
     fn scanned(options: &str, count: u64, step: u64) -> Vec<Vec<u64>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.pop");

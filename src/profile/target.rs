@@ -26,7 +26,8 @@ pub struct FormatVersion {
 /// files since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
-/// Second number of the only format version that was checked on a real file (Poplar 3.3.0).
+/// Second number of report format 3.8, the only format that was checked on a real profile (of
+/// Poplar 3.3.0).
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {

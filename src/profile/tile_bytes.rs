@@ -21,7 +21,7 @@ pub struct TileRun {
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that each tile of the run has, such as its bytes of code or its count of
+    /// The number of each tile in this run of tiles, such as its bytes of code or its count of
     /// vertices.
     pub value: u32,
 }
@@ -130,20 +130,21 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile, and a number that is added to the sum over all `parts` from this
-        // tile on. Each run (tiles with equal numbers) of a part has two entries: its number times
-        // the factor of the part is added at its first tile, and subtracted after its last tile.
+        // Each entry is a tile, and a number that is added to the sum over `parts` on this tile and
+        // on all later tiles. A run of tiles with equal numbers adds its number, times the factor
+        // of its part, at its first tile, and subtracts it after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // A product above 2^32 makes the sum of its tile exceed 32 bits anyway. So each
-                // product is limited to 2^32, and then no sum exceeds 64 bits.
+                // If the number of a run times the factor reaches 2^32, the sum on its tiles
+                // exceeds 32 bits, which is an error. Larger products are cut to 2^32, so that the
+                // sum fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // `changes` has the changes by the first part, then by the second, and so on, each in the
-        // order of tiles. A stable sort merges such sorted sequences quickly.
+        // `changes` has one sequence of entries per part, each sorted by tile. A stable sort merges
+        // such sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

@@ -18,23 +18,22 @@ use std::{
 /// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// The variables of all lists, as indices into [`Variables`]. Each part has the variables from
-    /// one range of rows of the table; they stay apart, since copying so much memory would take
-    /// long. The last part has the lists that were joined from several pieces.
+    /// The variables of all lists, as indices into [`Variables`]. Each range of rows of the table
+    /// has its own vector, since joining so much memory would take long. The last vector has the
+    /// lists whose variables came from several places of the table.
     parts: Vec<Vec<u32>>,
-    /// One entry per list of variables, strictly ascending by the id of the compute set or region
-    /// set.
+    /// One entry per compute set or region set that has variables: where its variables are in
+    /// `parts`. Strictly ascending by the id of the set.
     lists: Vec<List>,
 }
 
-/// Where the variables of a compute set or region set are.
+/// The variables of one compute set or region set: the range `members` (end exclusive) of the
+/// vector with the index `part` in [`VariableLists::parts`].
 #[derive(Debug, Clone)]
 struct List {
     /// The id of the compute set or region set.
     id: u64,
-    /// Index into [`VariableLists::parts`] of the part that has the variables.
     part: usize,
-    /// The half-open range of the variables within their part.
     members: Range<usize>,
 }
 
@@ -120,7 +119,7 @@ impl VariableLists {
     }
 }
 
-/// The variables in a range of rows of a table.
+/// The lists of variables that were read from one range of rows of a table.
 #[derive(Default)]
 struct Part {
     members: Vec<u32>,
@@ -144,18 +143,19 @@ impl Part {
         self.members.push(member);
     }
 
-    /// Returns whether the last call of [`push`](Self::push) had the same arguments.
+    /// Returns whether the last variable that was added is `member`, and was added to the set with
+    /// the id `id`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
     }
 }
 
-/// Reads the variables of each region set (regions that a program moves) from `exchange_regions`.
-/// Also returns the variables about which this table is wrong, as ascending indices into
-/// [`Variables`]: a region ends beyond the variable, or two consecutive rows list the variable in
-/// the same region set. (In a real profile, the ids of region set and variable are the key of the
-/// table.)
+/// Reads the variables of each region set (regions of variables that a program moves) from
+/// `exchange_regions`. Also returns the variables with a wrong row in this table, as ascending
+/// indices into [`Variables`]. A row is wrong if its last region ends beyond the variable. A row is
+/// also wrong if it has the same region set and variable as the row before; no two rows of a real
+/// profile have both in common.
 pub fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -222,8 +222,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // The blob has the differences between consecutive ids of variables. A difference of 0
-            // repeats an id, and a run of such differences counts as one.
+            // Each value in the blob is the difference between a variable id and the id before it.
+            // A difference of 0 repeats an id; a run of zeros repeats it only once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

@@ -190,8 +190,8 @@ struct Part {
     labels: LabelKeys,
 }
 
-/// Joins one column of `vars_info`. `of_part` returns the column of the variables of one range of
-/// rows; it is taken out of `parts`, so that its memory is freed.
+/// Joins one column of `vars_info`, such as the tiles of variables, from all ranges of rows.
+/// `of_part` returns the column of one range, which is moved out of `parts` to free its memory.
 fn column<T: Copy>(parts: &mut [Part], of_part: fn(&mut Variables) -> &mut Vec<T>) -> Vec<T> {
     let columns = parts
         .iter_mut()

@@ -56,8 +56,8 @@ impl<'de> Deserialize<'de> for VariableGroups {
 /// per tile: the number of its groups, and the blob that encodes them. Returns `None` if a blob is
 /// malformed or has another number of groups.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // Each group of variables takes at least two bytes of its blob. Refusing higher numbers of
-    // groups bounds the memory that a hostile file can make the program reserve.
+    // A group of variables takes at least two bytes in the blob of its tile. If a tile has more
+    // groups than that, the file is refused before memory is reserved for them.
     if tiles
         .iter()
         .any(|(count, blob)| *count as usize > blob.len() / 2)

@@ -116,20 +116,19 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
 /// another compilation have the same ids but describe something else. Two comparisons detect this:
-/// * *Programs.* The share of ids that lead to a context that Poplar wrote for a program or for the
-///   compilation. In the real files it is 100 % (35 ids), and with contexts of other compilations
-///   at most 40 %. In generated files it is at least 85 %, and with contexts of other compilations
-///   at most 57 %.
+/// * *Programs.* Of the contexts that programs refer to, the share that Poplar wrote for a program
+///   or for the compilation. In the real files it is 100 % (35 contexts), and with contexts of
+///   other compilations at most 40 %. In generated files it is at least 85 %, and with contexts of
+///   other compilations at most 57 %.
 /// * *Names.* The share of compute sets with a name that have the name of their context. In the
 ///   real files it is 100 %, and with contexts of other compilations 0 %. In generated files it is
 ///   100 %, and with contexts of another compilation by the same framework at most 50 %. A file
 ///   that was cut off has no names.
 ///
-/// A whole file that belongs to the profile has all contexts to which programs and compute sets
-/// refer, all parents of these contexts, and the name of each compute set: this holds for the real
-/// file and all generated files. Any deviation is [damage](Self::damage). Only a parent may be
-/// missing in a whole file: Poplar writes a context when its C++ object is destroyed, which may be
-/// after the file is closed.
+/// The real files and all generated files have every context to which programs and compute sets
+/// refer, all parents of these contexts, and the name of each compute set. Anything that is missing
+/// is [damage](Self::damage). This includes parents, which an intact file may lack: Poplar writes a
+/// context when its C++ object is destroyed, which may be after the file is closed.
 #[derive(Debug)]
 pub struct DebugMatch {
     /// Number of distinct ids of debug contexts to which programs of the profile refer.
@@ -143,7 +142,8 @@ pub struct DebugMatch {
     /// Number of compute sets whose name can be compared: the compute set and its debug context
     /// both have one.
     pub named: usize,
-    /// Number of compute sets whose name is the name of their debug context; neither is empty.
+    /// Number of compute sets, of those counted in [`named`](Self::named), whose name equals the
+    /// name of their debug context.
     pub same_names: usize,
     /// The kinds of damage of `debug.cbor` that were found, in this order: contexts to which the
     /// profile refers are missing; parents of such contexts are missing; compute sets have another
@@ -156,8 +156,8 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Looks up the debug contexts to which `programs` and their compute sets refer in
-    /// `debug_info`, and counts how many exist, how many fit, and what is damaged.
+    /// Compares `programs` and their compute sets with the debug contexts in `debug_info` to which
+    /// they refer. Counts contexts and equal names, and lists the damage.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -199,14 +199,15 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the debug contexts belong to another compilation than the profile.
-    ///
-    /// - If at least 8 compute sets can be compared by name, and three of four have the name of
-    ///   their context, they do not.
-    /// - Otherwise, they do if Poplar wrote too few of the found contexts for programs or the
-    ///   compilation: fewer than three of four, or with 8 compared names, fewer than nine of ten.
-    ///   This is only decided if at least 8 contexts of programs, or all of them, are found, since
-    ///   a damaged file may have lost contexts.
+    /// Returns whether the debug contexts belong to another compilation than the profile. The first
+    /// rule that applies decides:
+    /// - `false` if at least 8 compute sets can be compared by name, and at least three quarters of
+    ///   them have the name of their context.
+    /// - `false` if `debug.cbor` has fewer than 8 of the contexts to which programs refer, and
+    ///   lacks others, since these are too few to decide.
+    /// - Otherwise, `true` if Poplar wrote too few of these contexts for programs or the
+    ///   compilation: fewer than nine tenths if at least 8 names were compared, otherwise fewer
+    ///   than three quarters.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -55,10 +55,11 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns words for the message about a contradiction that this check found. The first value
-    /// has the words before the recorded and before the computed number; `None` for checks of
-    /// missing data, whose messages have no such numbers. The second value names the amount that is
-    /// 100 % in the message.
+    /// Returns phrases for the message about a contradiction that this check found. The first value
+    /// has the phrases before the recorded and before the computed number, such as `the total is`
+    /// and `its parts make up`. It is `None` for checks of missing data, whose messages have no
+    /// such numbers. The second value names what is 100 % in the message, such as `the fullest
+    /// tile`.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -179,9 +180,9 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // The bytes of a tile may belong to variables that are live at different steps, and then
-        // exceed what any tile holds at one step. So they are limited to the total of the fullest
-        // tile.
+        // An entry of `by_tile` may include variables that are live at different steps, and then
+        // exceeds what any tile holds at one step. No entry counts as more than the total of the
+        // fullest tile.
         let numbers = by_tile.into_iter().map(|bytes| [bytes.min(fullest), 0]);
         worst(witness, table, fullest, numbers, u64::abs_diff)
             .unwrap_or_else(|| Self {
@@ -204,8 +205,9 @@ impl Contradiction {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about this contradiction. If the report has a verdict (whether the model
-    /// fits) in spite of this contradiction, the warning says that the verdict is the same.
+    /// Returns the warning about this contradiction. `has_verdict` is whether the report states, in
+    /// spite of it, that the model fits or does not fit. If `true`, the warning says that the
+    /// contradiction does not change this verdict.
     fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"

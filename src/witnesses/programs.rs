@@ -1,5 +1,6 @@
-//! Checks that programs have liveness steps, roots, debug contexts and vertices, and that their
-//! code matches the recorded code.
+//! Compares the programs of a profile with its other data: their place in the program tree with the
+//! liveness steps, their vertices with the numbers of the compute sets, and their code with the
+//! recorded code. Also finds programs without debug contexts or regions.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
@@ -117,8 +118,9 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the bytes of the vertices of a compute set to `sums`, which has one entry per tile. If the
-/// profile does not record these bytes, each vertex has the bytes of state of its vertex type.
+/// Adds the bytes of vertex state of a compute set to `sums`, which has one entry per tile. These
+/// are the recorded bytes; if the profile has none, the state of one vertex of each type times the
+/// number of such vertices.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.add_to(sums);
@@ -215,8 +217,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 /// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types.
 /// Returns `None` if `kind` is vertex state and the profile does not record it.
 ///
-/// Also returns whether the profile has code of this kind for all programs or vertex types that
-/// run. Nearly all recorded code of this kind should then belong to them.
+/// Also returns whether a little recorded code may belong to no program ([`CODE_OF_NONE`]):
+/// - `true` for control code;
+/// - `false` for vertex state;
+/// - otherwise, whether the profile has code for all vertex types in use, or for all exchanges.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

@@ -159,9 +159,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
         [numbers],
         u64::abs_diff,
     )?;
-    // The difference between the recorded and the computed live bytes is only known for all tiles
-    // together, as a share of the largest number of live bytes at any step. It is assumed that the
-    // fullest tile has the same share of wrong bytes.
+    // The recorded live bytes are sums over all tiles, so the error on a single tile is unknown. It
+    // is assumed that the fullest tile has the same share of wrong bytes as the sum: the difference
+    // at this step, divided by the most bytes that are live at any step.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
     Some(

@@ -155,8 +155,8 @@ fn huge_lengths_are_no_promise() {
         .concat();
         assert_eq!(read(&table).unwrap().len(), 1);
     }
-    // By their headers, the map that is the debug file and its array of contexts have more entries
-    // than the file has bytes.
+    // The headers of the top-level map and of the array of contexts announce more entries than the
+    // file has bytes.
     let info = read(b"\xbb\xff\xff\xff\xff\xff\xff\xff\xff\x68contexts\x9b\xff\xff\xff\xff\xff\xff\xff\xff\xa1\x62id\x01");
     assert_eq!(info.unwrap().len(), 1);
 }

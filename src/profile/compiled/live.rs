@@ -93,10 +93,10 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of live bytes of each IPU from step to step. Returns a map from an IPU index,
-/// or `None` for the sum over all IPUs, to the changes. `steps` holds the ids of all steps,
-/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row.
-/// The map is empty if the profile lacks the table.
+/// Reads by how many bytes the live memory of each IPU changes at each step. A key of the returned
+/// map is an IPU index, or `None` for rows without an IPU, which are sums over all IPUs. `steps`
+/// holds the ids of all steps, ascending. `is_wanted` returns whether to keep a row that has an IPU
+/// index. The map is empty if the profile lacks the table.
 fn read_deltas(
     database: &Database,
     steps: &[u64],

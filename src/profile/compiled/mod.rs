@@ -124,8 +124,9 @@ pub struct Ipus {
     pub tiles_per_ipu: u32,
     /// Number of replicas that the model was compiled for; all replicas run the same program.
     pub replicas: u32,
-    /// Number of replicas whose IPUs the file lists, one replica after the other. It is assumed
-    /// that IPUs 0 to `count / listed_replicas` (end exclusive) belong to the first replica.
+    /// Number of replicas whose IPUs the profile lists: 1 or all replicas. It is assumed that the
+    /// first `count / listed_replicas` IPUs belong to the first replica, the next ones to the
+    /// second, and so on.
     pub listed_replicas: u32,
 }
 

@@ -258,9 +258,10 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns one entry per tile: the bytes of its always-live variables (`always`), plus all other
-/// bytes that `tiles` records. On the fullest tile of each IPU (`chosen`), the peak of
-/// not-always-live variables is not the recorded but the computed one (`peaks`).
+/// Returns the bytes of each tile at its peak: the computed bytes of its always-live variables
+/// (`always`, one entry per tile), plus all other bytes that are recorded for it (`tiles`). On the
+/// fullest tile of each IPU (`chosen`), the computed peak of not-always-live variables (`peaks`,
+/// one entry per IPU) replaces the recorded one.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

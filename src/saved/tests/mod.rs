@@ -1,6 +1,6 @@
-//! Tests that models are saved and loaded, and that files which popliner did not write are refused.
-//! `planted` in `tests/it` saves models of profiles; `report::exports` and `hostile::faults` there
-//! test how the file is written.
+//! Tests that a saved model is loaded without any change, and that files which popliner did not
+//! write are refused. Tests in `tests/it` save the models of whole profiles (`planted`), and check
+//! that files are complete or absent (`report::exports`, `hostile::faults`).
 
 mod damaged;
 mod hostile;
@@ -22,7 +22,7 @@ fn a_model_with_something_in_every_field_comes_back() {
     assert_eq!(to_bytes(&full()).unwrap(), bytes, "always the same bytes");
 }
 
-/// Saves a model with 1,200,000 variable groups and 3 MB of text.
+/// Saves a model with at least 600,000 groups of variables and 3 MB of text.
 #[test]
 fn a_large_model_comes_back() {
     let mut model = full();
@@ -33,9 +33,9 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 more groups of variables, none of which is merged with another. Groups with the same
-    // tile, equivalence class and use set are merged if their bytes together fit in 32 bits, but
-    // any two of these groups have more.
+    // 600,000 groups of variables that are not merged with each other. Groups with the same tile,
+    // equivalence class and use set are merged only if the sum of their bytes fits in 32 bits; the
+    // sum of any two of these groups does not.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
