@@ -213,8 +213,8 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
 }
 
 /// Returns places (In, layers or Out; in any order). A range of layers that begins with such a
-/// place may treat the tensors of `flow` (tensors that the same layers use) otherwise than a range
-/// that begins right after it; for example, only one of them may stash the tensors.
+/// place may treat the tensors of `flow` (tensors that the same layers use) differently from a
+/// range that begins right after it; for example, only one of them may stash the tensors.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
@@ -238,7 +238,7 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
 }
 
 /// Returns places (In, layers or Out; in any order). A range of layers that ends with such a place
-/// may treat the tensors of `flow` (tensors that the same layers use) otherwise than a range that
+/// may treat the tensors of `flow` (tensors that the same layers use) differently from a range that
 /// ends right before it; for example, only one of them may stash the tensors. Both ranges begin
 /// with the place `start`.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {

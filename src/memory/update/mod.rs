@@ -124,8 +124,9 @@ impl UpdatePhase {
 impl MemoryModel<'_> {
     /// Returns whether variables are not counted in the forward and the backward pass, because only
     /// weight updates make and use them, or because they are optimizer state that is off the chip
-    /// or sharded. Shares of state that stay on the chip are counted elsewhere. `number` is the
-    /// index of the variables in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// or sharded. Shares of state that stay on the chip are counted elsewhere. Always false if no
+    /// state is off the chip or sharded. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -339,7 +340,7 @@ impl<'a> Updates<'a> {
     /// Divides operation groups into weight updates, and numbers the updates from 0. Operation
     /// groups that update the same weight or use the same optimizer state belong to one update.
     /// Returns two lists:
-    /// - for each operation group, the number of its update, or 0 if it belongs to none;
+    /// - for each operation group, the number of its update (meaningless if it belongs to none);
     /// - for each update, the half-open range of liveness steps from its first to its last
     ///   operation.
     fn numbered(&self) -> (Vec<u32>, Vec<(u32, u32)>) {

@@ -219,9 +219,9 @@ pub struct RangeUpdates<const N: usize> {
     /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
     /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
-    /// layers gains when it grows to this position. An item has a first position, the index of the
-    /// update in `common`, and the bytes. Ranges that begin before the first position have gained
-    /// the bytes at an earlier position.
+    /// layers gains when it grows to this position. An item has a start, the index of the update in
+    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Other
+    /// ranges have gained them at an earlier position.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
     /// every stage has. Every range of layers begins with these bytes.

@@ -307,8 +307,8 @@ impl LifeFinder<'_> {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // At the steps in `more`, variables are live only in stages that use them but do not make
-        // them. `others` has all positions (In, layers, Out) that do so.
+        // At the steps in `more`, variables are live only in stages with a position (In, a layer or
+        // Out) that uses them but does not make them. `others` has all such positions.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)

@@ -134,7 +134,8 @@ impl Flow {
     /// Returns whether it is known which layer recomputes those tensors of this flow (tensors with
     /// the same users) that have the use set `set` (the operations that use them). Both must hold:
     /// - The tensors are kept for the backward pass.
-    /// - Each position (In, a layer or Out) to which their bytes are attributed uses this flow.
+    /// - Each position (In, a layer or Out) to which their bytes are attributed uses the flow's
+    ///   tensors.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;

@@ -241,7 +241,8 @@ impl<'a> OwnSteps<'a> {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
                             // This position (In, a layer or Out) uses the variables in other live
-                            // ranges. In `from..to`, only other positions use them.
+                            // ranges. In `from..to`, only other positions use them, so this one
+                            // does not need them.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
