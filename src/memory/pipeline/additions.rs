@@ -36,12 +36,11 @@ pub struct TileFlows<const N: usize> {
     pub accumulators: Vec<Placing<N>>,
 }
 
-/// The bytes of the tensors of one flow, that is, of tensors that the same layers use, on some
-/// tiles, by lane (tile).
+/// The sizes, in bytes on up to `N` neighbouring tiles, of the variables of one flow (tensors that
+/// the same layers use).
 #[derive(Clone, Copy, Default)]
 pub struct FlowBytes<const N: usize> {
     is_met: bool,
-    /// The bytes of all variables of the flow on each tile.
     pub all: ByLane<u64, N>,
     /// The bytes of the largest group of the flow's variables on each tile. The variables of a
     /// group are live at the same steps and are used by the same operations.
@@ -49,9 +48,10 @@ pub struct FlowBytes<const N: usize> {
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Sums up the bytes of the variables in `uses` by flow (tensors that the same layers use). For
-    /// weights that get accumulators of gradients, stores the bytes of the accumulators. Other
-    /// parameters, constants, and variables without a layer are skipped.
+    /// Computes the size of each flow (tensors that the same layers use) on each tile: the sum of
+    /// the sizes of its variables in `uses`. For weights that get accumulators of gradients, stores
+    /// the bytes of the accumulators instead. Other parameters, constants, and variables that no
+    /// layer uses are ignored.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         self.bytes.clear();
         self.bytes.resize(flows.list.len(), FlowBytes::default());
@@ -84,7 +84,7 @@ impl<const N: usize> TileFlows<N> {
 }
 
 /// What one pipeline stage does with the tensors of each flow (tensors that the same layers use),
-/// such as stashing or sending them, and what is known of its backward pass.
+/// such as stashing or sending them, and whether the stage has a backward pass.
 #[derive(Debug)]
 pub struct StageRoles {
     backward: BackwardPass,
@@ -133,13 +133,13 @@ impl Flows {
         })
     }
 
-    /// Converts the positions of a stage to the places that it runs as one pipeline stage. Both are
-    /// numbers of In (the operations before the first layer), the layers, and Out (the operations
-    /// after the last layer), as ranges with exclusive ends.
+    /// Converts the positions of a stage to the places that it runs (ranges with exclusive ends).
     ///
-    /// They differ only if Out is on the first IPU: Out then shares the position of In, but is the
-    /// last place. A stage with all positions then runs the place Out too. Beside any other stage,
-    /// Out is a pipeline stage of its own.
+    /// If Out (the operations after the last layer) is not on the first IPU, positions and places
+    /// are the same: In (the operations before the first layer), the layers, and Out. If Out is on
+    /// the first IPU, it has no position besides that of In, but is still the last place. A stage
+    /// with all positions then also runs Out. If there are several stages, Out is a pipeline stage
+    /// of its own.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -271,11 +271,11 @@ impl Flows {
         if !(moves.backward.goes_back && moves.backward.is_in_functions) {
             return phases;
         }
-        // The profile lists a function only at the steps of one call, which another layer may make.
-        // At these steps, tensors that wait for the stage's own call are not live in the profile,
-        // so they need buffers: tensors from earlier stages in the forward pass, gradients in the
-        // backward pass. In TensorFlow's schedules, the largest buffers of any phase have room for
-        // them.
+        // Several layers may call one function, but the profile lists it only at the steps of one
+        // call. At these steps, tensors that wait for a call by this stage are not live in the
+        // profile, so buffers for them are counted: for tensors from earlier stages in the forward
+        // pass, and for gradients in the backward pass. In TensorFlow's schedules, the bytes of
+        // `in_any_phase` are enough for them.
         let mut phases = self.in_any_phase(moves, lane, phases);
         if let Popart | Sequential = self.pipeline.schedule {
             let of = |quantity| moves.of(quantity, lane);
@@ -287,8 +287,9 @@ impl Flows {
     }
 
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
-    /// stages, in each phase (see [`PHASES`]), if the pass of each liveness step is known. The
-    /// steps of a forward pass that is recomputed also stand for its second run.
+    /// stages, in each phase (see [`PHASES`]). Assumes that the pass of each liveness step is
+    /// known; `in_any_phase` is for the other case. The steps of a recomputed forward pass stand
+    /// for both runs.
     fn buffers_in_passes<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -302,10 +303,10 @@ impl Flows {
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
                 // Frozen layers (without a backward pass) may call a function that the profile
-                // lists only at the steps of a call by another layer. Tensors that wait for this
-                // stage's call, or that its call has made, are not live at these steps in the
-                // profile, so they need buffers. Tensors that enter the stage and leave it again
-                // are live at these steps.
+                // lists only at the steps of a call by another layer. Inputs and results of the
+                // call by this stage are not live at these steps, so buffers hold them. Tensors
+                // that enter the stage and leave it again need no buffers, since they are live at
+                // these steps.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
@@ -314,30 +315,31 @@ impl Flows {
                 // that leave the stage need no buffer either: in the profile they are live at the
                 // last step of the stage, so they are among the stage's live bytes.
                 _ if !backward.goes_back => (0, 0, 0),
-                // The steps of the forward pass stand for both forward runs of a recomputed stage,
-                // and the larger buffers of the two count. In the first run, tensors that enter the
-                // stage are kept for the second. Before the second run gradients have arrived, so
-                // they wait in buffers.
+                // A recomputed stage runs its forward pass twice, and the steps of this pass in the
+                // profile stand for both runs. In the first run, buffers hold tensors that enter
+                // the stage. In the second, they hold gradients that have arrived. The larger bytes
+                // count.
                 (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
-                // The steps of the forward pass also stand for the recomputation of layers, each
-                // right before its backward pass. So these steps need buffers for the gradients
-                // that have arrived by then.
+                // The steps of the forward pass also stand for the recomputation of the layers. The
+                // buffers must have room for gradients that arrive before this recomputation, or
+                // for tensors that leave the stage, whichever are larger.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // In TensorFlow's grouped schedule, the FIFOs that stash tensors run at the end of
-                // the forward pass, or before the backward pass when the gradients have arrived.
-                // The larger buffers of these two times count.
+                // In TensorFlow's grouped schedule, the FIFOs that stash tensors run at one of two
+                // times: at the end of the forward pass, when tensors that leave the stage wait in
+                // buffers, or before the backward pass, when gradients wait in buffers. The larger
+                // bytes count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
-                // The buffers must be large enough for both forward runs of a recomputed stage. In
-                // the first run, tensors that enter the stage wait for the FIFO that stashes them.
-                // In the second, gradients that have arrived wait, beside the tensors that enter
-                // for the next micro-batch.
+                // The transfer buffers must be large enough for both forward runs of a recomputed
+                // stage. In the first run, they hold tensors that enter the stage, until FIFOs
+                // stash them. In the second, they hold gradients, and the tensors that enter for
+                // the next micro-batch.
                 (TfGrouped, Stage) => (
                     (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
                     0,
@@ -348,15 +350,14 @@ impl Flows {
                     enters.max(leaves + gradient_out),
                     enters,
                 ),
-                // In TensorFlow's interleaved schedule, tensors are copied after each forward and
-                // each backward pass. So at the last step of the forward pass, either tensors that
-                // leave the stage wait to be copied, or gradients that have arrived wait to be
-                // used.
+                // In TensorFlow's interleaved schedule, tensors are copied between stages after
+                // each pass. Before the copy, buffers hold tensors that leave the stage; after it,
+                // gradients that have arrived. Both times belong to the last step of the forward
+                // pass, so the larger bytes count.
                 (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
-                // In the first forward run of a recomputed stage, tensors that enter the stage wait
-                // for the FIFO that stashes them. In the second forward run, either tensors that
-                // leave the stage wait to be copied, or gradients that have arrived wait to be
-                // used.
+                // Buffers must have room for any of these tensors, but only for one kind at a time:
+                // tensors that enter the stage and wait for the FIFO that stashes them, tensors
+                // that leave the stage, and gradients that have arrived.
                 (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
@@ -377,10 +378,9 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The profile has no steps for the second run of a recomputed forward pass, so the
-            // steps of the first run stand for both. In the second run, just before the backward
-            // pass, the stage forwards the tensors of the backward pass. So these steps have the
-            // larger bytes of both passes.
+            // The steps of a recomputed forward pass also stand for its second run, just before the
+            // backward pass, when the stage forwards gradients. So these steps take the larger
+            // bytes: of tensors that are forwarded in the forward pass, or of gradients.
             _ => [most, most, backward, 0],
         }
     }

@@ -1,10 +1,10 @@
 //! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! Whether a stage stashes, receives or sends the tensors of a flow (tensors that the same layers
-//! use) is the same on all tiles. So [`Flows::stretches`] finds once which ranges of layers do. For
-//! each tile, the bytes of flows are then summed while a range grows layer by layer, from each
-//! first layer, as in `memory::ranges`.
+//! Whether a range of layers stashes, receives or sends the tensors of a flow (tensors that the
+//! same layers use) is the same on all tiles, so [`Flows::stretches`] determines it once. The bytes
+//! are then summed up for each tile: from each first layer, a range grows layer by layer, as in
+//! `memory::ranges`.
 
 use super::{
     Recompute,
@@ -19,10 +19,10 @@ use crate::{
 };
 use std::ops::Range;
 
-/// A change when a growing range of layers reaches a certain layer: from there on, the range adds
-/// the bytes of the tensors of `flow` (tensors that the same layers use) to one of its sums, such
-/// as the bytes that it stashes. If `is_end` is true, it ceases to add them. `quantity` is the
-/// index of the sum, a [`Quantity`](super::flows::Quantity).
+/// A change of a sum of bytes, such as the bytes that a range of layers stashes, when the range
+/// grows to a certain layer. The bytes of the tensors of `flow` (tensors that the same layers use)
+/// are added to the sum, or subtracted from it if `is_end` is true. `quantity` is the index of the
+/// sum, a [`Quantity`](super::flows::Quantity).
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -31,7 +31,7 @@ struct Event {
 }
 
 /// The bytes that a pipeline adds to a range of layers on up to `N` neighbouring tiles, one lane
-/// per tile. The range grows layer by layer. The value is reused for further tiles.
+/// per tile. The range grows layer by layer. [`RangeAdditions::load`] sets the tiles.
 #[derive(Default)]
 pub struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators of gradients that the pipeline adds to the range of layers,
@@ -104,9 +104,9 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
-    /// ..., since the changes of bytes that are stored for one start also apply to all later
-    /// starts. `tiles` must be the same value as in the last call of [`RangeAdditions::load`].
+    /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
+    /// 1, ... in this order, since each call builds on the data of the call before. `tiles` must be
+    /// the same value as in the last call of [`RangeAdditions::load`].
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for (last, event) in self.events.from(start) {
             let bytes = &tiles.bytes[event.flow as usize].all;
@@ -128,10 +128,10 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // Tensors that a range of layers keeps from its forward to its backward pass are copied one
-        // after the other, so only the bytes of the largest count ([`Transfers::kept`]). These are
-        // the maximum over the places (In, layers, Out) of the range, not their sum. The range has
-        // a backward pass if any of its places has one.
+        // FIFOs copy the tensors that a range of layers keeps from its forward to its backward pass
+        // one group after the other, so buffers need room only for the largest group
+        // ([`Transfers::kept`]). This is the maximum over the places (In, layers, Out) of the
+        // range. The range has a backward pass if any of its places has one.
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -160,9 +160,9 @@ impl<const N: usize> RangeAdditions<N> {
 }
 
 /// A set of ranges of positions (In, layers, Out): all ranges whose first position is in `starts`
-/// and whose last position is in `lasts`. Stages with these ranges add the bytes of one flow
-/// (tensors that the same layers use) to the sum with the index `quantity` (a
-/// [`Quantity`](super::flows::Quantity)), such as the bytes that they stash.
+/// and whose last position is in `lasts`. A stage with such a range adds the bytes of a flow
+/// (tensors that the same layers use) to one of its sums, such as the bytes that it stashes.
+/// `quantity` is the index of this sum, a [`Quantity`](super::flows::Quantity).
 pub struct FlowStretch {
     pub quantity: usize,
     pub starts: Range<u32>,
@@ -171,9 +171,9 @@ pub struct FlowStretch {
 
 impl Flows {
     /// Returns one list per flow (tensors that the same layers use): the ranges of positions (In,
-    /// layers, Out) that stash, receive, send or forward the tensors of the flow when they run as a
-    /// stage. Each item of a list is about one of these things, such as stashing. The lists apply
-    /// to all tiles. `positions` is the number of positions.
+    /// layers, Out) that, as stages, stash, receive, send or forward the tensors of the flow. Each
+    /// item of a list has the ranges for one of these actions. The lists apply to all tiles.
+    /// `positions` is the number of positions.
     pub fn stretches(&self, positions: u32) -> Vec<Vec<FlowStretch>> {
         self.list
             .iter()
@@ -212,16 +212,17 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns the places (In, layers or Out; in any order) whose loss can change what a range of
-/// layers does with the tensors of `flow` (tensors that the same layers use), such as stashing
-/// them. A range loses a place if it begins after the place instead of at it.
+/// Returns places (In, layers or Out; in any order). A range of layers that begins with such a
+/// place may treat the tensors of `flow` (tensors that the same layers use) differently from a
+/// range that begins right after it; for example, only one of them may stash the tensors.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
     match flows.pipeline.recompute {
-        // If stages are recomputed as a whole, a range of layers stashes a tensor only if it has a
-        // user of the tensor and a place (In, a layer or Out) with a backward pass. So a range may
-        // cease to stash the tensor when it loses the last such place up to a user.
+        // If stages are recomputed as a whole, a range of layers stashes a tensor that enters it
+        // only if one of its places (In, layers, Out) has a backward pass. If the range ends with a
+        // user of the tensor, the last such place is this user or the nearest before it. A range
+        // that begins after that place does not stash the tensor.
         Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
         // In (the operations before the first layer) is recomputed together with the first layer,
         // so what a range recomputes can change when it loses In or the first layer.
@@ -236,22 +237,22 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Returns the places (In, layers or Out; in any order) whose gain can change what a range of
-/// layers does with the tensors of `flow` (tensors that the same layers use), such as stashing
-/// them. The range begins with the place `start` and gains one place after the other at its end.
+/// Returns places (In, layers or Out; in any order). A range of layers that ends with such a place
+/// may treat the tensors of `flow` (tensors that the same layers use) differently from a range that
+/// ends right before it; for example, only one of them may stash the tensors. Both ranges begin
+/// with the place `start`.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let places = start..flows.places;
     let forward = users_in(&flow.forward, &places);
     let backward = users_in(&flow.backward, &places);
-    // In (the operations before the first layer) is recomputed together with the first layer, so
-    // what a range stashes or sends can change when it gains one of these two places (0 and 1). It
-    // can also change when the range gains the last place, since the last pipeline stage is not
-    // recomputed.
+    // A range of layers may stash other tensors when it grows to the first layer (place 1), since
+    // In (place 0) is recomputed together with this layer. The same holds when it grows to the last
+    // place, since the last pipeline stage is not recomputed.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
-        // If Out (the operations after the last layer) is on the first IPU, a range that grows to
-        // the last position may have all positions. It then also runs Out, so it may stash or send
-        // other tensors.
+        // If Out (the operations after the last layer) is on the first IPU, only a range with all
+        // positions also runs Out. When a range grows to the last position, it may have all
+        // positions, and then may stash or send other tensors.
         turns.push(flows.places - 2);
     }
     let ends = [backward.first(), forward.last(), backward.last()];

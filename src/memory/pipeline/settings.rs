@@ -108,8 +108,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the name that this value has as a value of a command-line option, such as
-            /// `off-chip`.
+            /// Writes the value as on the command line, such as `off-chip`.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&option_name(self))
             }
@@ -168,9 +167,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns these settings with the place of optimizer state `state` and the number of replicas
-    /// `replicas`, which is raised to at least 1. If all of the state is on the chip, the number
-    /// has no effect and is set to 0.
+    /// Returns these settings with optimizer state in the place `state` and with `replicas`
+    /// replicas, but at least 1. If all of the state is on the chip, the number of replicas has no
+    /// effect and is set to 0.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -193,10 +192,10 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipelines among which a search may choose, `self` first. These are the
-    /// [possible](Pipeline::possible) ones, but sequential pipelines, which work on one micro-batch
-    /// at a time, only if `self` is sequential. The settings that the user requests in `requested`
-    /// are fixed.
+    /// Returns the pipelines among which a search may choose, `self` first: all
+    /// [possible](Pipeline::possible) pipelines. Sequential pipelines, which work on one
+    /// micro-batch at a time, are left out unless `self` is sequential. Settings that the user
+    /// requests in `requested` are fixed.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         let mut open = self.possible(requested, is_training);
         open.retain(|other| {
@@ -222,9 +221,9 @@ impl Pipeline {
     }
 
     /// Returns all pipelines that the framework of a model offers: each schedule with each
-    /// recomputation. `self`, the usual pipeline of the model, comes first. The settings that the
-    /// user requests in `requested` are fixed. If there is no pipeline, or the model does not train
-    /// (`is_training`), only `self` is returned.
+    /// recomputation. `self`, the usual pipeline of the model, comes first. Settings that the user
+    /// requests in `requested` are fixed. Returns only `self` if it is no pipeline, or if
+    /// `is_training` is false.
     pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         if !self.is_on() || !is_training {
             return vec![self];

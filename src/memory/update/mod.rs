@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// The role of each variable in the weight update, such as weight or optimizer state, if the update
-/// is a phase of its own. It is if optimizer state is off the chip or sharded. Weights are updated
-/// one after the other, each in an *update*; updates are numbered from 0.
+/// The role of each variable, such as weight or optimizer state, in the update of weights as a
+/// phase after the passes. This phase exists if optimizer state is off the chip or sharded. Weights
+/// are updated one after the other, each in an *update*; updates are numbered from 0.
 #[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
@@ -47,8 +47,8 @@ pub(crate) struct UpdatePhase {
 #[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters that stay on the chip, but that the profile lists as
-    /// live at some steps only. The bytes of a weight update include all of them.
+    /// Whether these are parameters that stay on the chip, but that the profile lists as live at
+    /// some steps only. A stage holds all its parameters of this kind during every weight update.
     pub fills_holes: bool,
     updates: Box<[u32]>,
 }
@@ -113,7 +113,8 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns the role in weight updates of the variables with the index `number` in
+    /// Returns the role in weight updates of a group of variables that are live at the same steps
+    /// and are used by the same operations. `number` is the index of the group in
     /// [`CountedUses`](crate::memory::uses::CountedUses). The variables must hold data, not code.
     pub fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
@@ -121,11 +122,11 @@ impl UpdatePhase {
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether variables take no memory in the forward and the backward pass, because they
-    /// are optimizer state that is not whole on the chip then, or because only weight updates make
-    /// them. `number` is the index of the variables in
-    /// [`CountedUses`](crate::memory::uses::CountedUses). Always false if all optimizer state stays
-    /// on the chip.
+    /// Returns whether variables are not counted in the forward and the backward pass, because only
+    /// weight updates make and use them, or because they are optimizer state that is off the chip
+    /// or sharded. Shares of state that stay on the chip are counted elsewhere. Always false if no
+    /// state is off the chip or sharded. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -246,8 +247,8 @@ impl UpdateRole {
         is_shared_out: true,
     };
 
-    /// Returns whether variables with this role are off the chip, or not yet made, throughout the
-    /// forward and backward passes. Such variables take memory only in the weight update.
+    /// Returns whether variables with this role are not whole on the chip, or not yet made, in the
+    /// forward and backward passes.
     fn is_away(self) -> bool {
         matches!(self, Self::State { .. } | Self::Temporary)
     }
@@ -257,16 +258,17 @@ impl UpdateRole {
 struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
-    /// One entry per use set (the operations that use a variable): the role of its parameters in
-    /// weight updates. All optimizer state has the role [`UpdateRole::SHARED_STATE`] here, as if it
-    /// were sharded. [`Updates::state`] decides later whether it is large enough for that.
+    /// One entry per use set (the operations that use a variable): the role in weight updates of
+    /// parameters with this use set. All optimizer state has the role [`UpdateRole::SHARED_STATE`]
+    /// here. [`Updates::state`] decides whether the state is large enough to be sharded or off the
+    /// chip.
     of_parameters: Vec<Option<UpdateRole>>,
     /// One entry per use set (the operations that use a variable): whether only updates use its
     /// variables. Operations that only copy from or to the host are ignored.
     is_of_updates: Vec<bool>,
     /// One entry per use set (the operations that use a variable): the bytes, over all tiles, of
-    /// the whole tensor to which its parameters belong. The size decides whether state is moved off
-    /// the chip or sharded.
+    /// the whole tensor to which parameters with this use set belong. For a tensor of optimizer
+    /// state, the size decides whether it is moved off the chip or sharded.
     tensor_bytes: Vec<u64>,
     is_update: Vec<bool>,
 }
@@ -335,11 +337,12 @@ impl<'a> Updates<'a> {
         self.tensor_bytes[set as usize] / element.map_or(ELEMENT, u64::from).max(1)
     }
 
-    /// Joins the operation groups that update one weight, or that use the same optimizer state,
-    /// into one weight update, and numbers the updates from 0. The first list has one entry per
-    /// operation group: the number of its update, or 0, without meaning, if it belongs to none. The
-    /// second list has one entry per update: the half-open range of liveness steps from its first
-    /// to its last operation.
+    /// Divides operation groups into weight updates, and numbers the updates from 0. Operation
+    /// groups that update the same weight or use the same optimizer state belong to one update.
+    /// Returns two lists:
+    /// - for each operation group, the number of its update (meaningless if it belongs to none);
+    /// - for each update, the half-open range of liveness steps from its first to its last
+    ///   operation.
     fn numbered(&self) -> (Vec<u32>, Vec<(u32, u32)>) {
         let mut sets_of_groups = GroupSets((0..self.is_update.len()).collect());
         let mut has_weight = vec![false; self.is_update.len()];
@@ -387,9 +390,10 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns one entry per use set (the operations that use a variable): the role of its parameters
-/// in weight updates, such as weight or optimizer state. `is_updated` says for each use set whether
-/// an update uses its variables, and `is_of_updates` whether only updates use them.
+/// Returns one entry per use set (the operations that use a variable): the role in weight updates
+/// of parameters with this use set, such as weight or optimizer state. Of the operations in each
+/// use set, `is_updated` says whether any belongs to an update, `is_of_updates` whether all do,
+/// apart from copies from or to the host.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
@@ -424,8 +428,8 @@ fn of_parameters(
 }
 
 /// Returns one entry per use set (the operations that use a variable): the bytes, over all tiles,
-/// of the tensor to which its parameters belong. Parameters with the same label belong to one
-/// tensor; without a label, the use set counts by itself.
+/// of the tensor to which parameters with this use set belong. Parameters with the same label
+/// belong to one tensor. Without a label, the parameters of one use set are taken as one tensor.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];

@@ -38,9 +38,9 @@ struct Amounts<const N: usize> {
     /// The bytes of optimizer state that a weight update loads from memory outside the IPUs: only
     /// this replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
-    /// The largest group of variables (live at the same steps and used by the same operations) in
-    /// `loaded`, in bytes. A landing pad (a buffer into which optimizer state is loaded) of this
-    /// size can hold each tensor of state, one at a time.
+    /// The bytes of the largest group of variables (live at the same steps and used by the same
+    /// operations) among the optimizer state that an update loads. A landing pad (a buffer into
+    /// which state is loaded) of this size has room for one such group at a time.
     largest: ByLane<u64, N>,
     /// The bytes of whole weights, plus the bytes of one replica's share of each of them. An update
     /// of sharded optimizer state gathers the whole weight from the replicas, and keeps the share
@@ -63,8 +63,9 @@ impl<const N: usize> Amounts<N> {
         lanes::add(&mut self.temporaries, &other.temporaries);
     }
 
-    /// Adds the bytes of variables with the role `role` in a weight update, by lane (tile), to the
-    /// amounts that grow with this role, such as those that the update loads or gathers.
+    /// Adds `bytes`, the bytes of variables on each tile, to the amounts that depend on their
+    /// `role` in a weight update. For example, weights are added to the bytes that the update
+    /// gathers.
     fn add_row(&mut self, phase: &UpdatePhase, role: UpdateRole, bytes: &[u64; N]) {
         let shares = bytes.map(|bytes| phase.share(bytes));
         match role {
@@ -87,10 +88,10 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns two numbers of bytes for each lane (tile): the bytes that a weight update takes in
-    /// addition to parameters that are also on the chip outside of updates. For the first number,
-    /// landing pads (buffers into which state is loaded) hold all state at once. For the second, a
-    /// landing pad holds only one tensor of state at a time.
+    /// Returns for each lane (tile) the bytes that a weight update takes in addition to parameters
+    /// that are on the chip anyway, as two numbers. The first is for landing pads (buffers into
+    /// which optimizer state is loaded) that hold all state at once. The second is for one landing
+    /// pad that holds only one tensor of state at a time.
     fn taken<const N: usize>(&self, update: u32, amounts: &Amounts<N>) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
         from_fn(|lane| {
@@ -155,7 +156,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // An empty stage has only the variables that every stage has, so this sum is their bytes.
+        // The bytes of parameters that every stage has: the sum for an empty stage.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -187,15 +188,15 @@ impl<const N: usize> TileUpdates<N> {
 /// The bytes of a stage on one tile in the weight update that takes the most bytes on this tile.
 #[derive(Clone, Copy, Default)]
 pub struct Updating {
-    /// Bytes of parameters that the layers of the stage have and that are on the chip during the
-    /// update, but are not live at some steps of the forward and backward pass. Always-live
-    /// parameters are not included; [`StagePeak`](crate::memory::stage) adds them.
+    /// Bytes of parameters of the stage's layers that stay on the chip, but that the profile lists
+    /// as live at only some steps of the forward and backward pass. Always-live parameters are not
+    /// included; [`StagePeak`](crate::memory::stage) adds them.
     pub variables: u64,
     /// Bytes of parameters that every stage has and that are on the chip during the update, but are
     /// not live at some steps of the forward and backward pass.
     pub overhead: u64,
-    /// Bytes of a replica's shares of optimizer state that is sharded on the chip, where the shares
-    /// also stay during the passes.
+    /// Bytes of one replica's shares of sharded optimizer state, if they stay on the chip in the
+    /// forward and backward pass too; otherwise 0.
     pub shares: u64,
     /// The highest bytes that the update of any weight takes, if landing pads (buffers into which
     /// optimizer state is loaded) hold all state of the weight at once. Parameters that are also on
@@ -209,18 +210,18 @@ pub struct Updating {
     pub update: Option<(u32, u32)>,
 }
 
-/// The bytes that weight updates take in a range of layers that grows layer by layer, on up to `N`
-/// neighbouring tiles, one lane for each tile. The value is reused for further tiles.
+/// The bytes that weight updates take in a range of layers on up to `N` neighbouring tiles, one
+/// lane for each tile. The range grows layer by layer. [`RangeUpdates::load`] sets the tiles.
 #[derive(Default)]
 pub struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
     /// shares of optimizer state that is sharded on the chip. Kind 1: parameters that are not live
     /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
-    /// One list per position (In, a layer or Out): the bytes of weight updates that a range of
+    /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
     /// layers gains when it grows to this position. An item has a start, the index of the update in
-    /// `common`, and the bytes. Only ranges that begin at the start or later gain the bytes; others
-    /// have them already.
+    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Other
+    /// ranges have gained them at an earlier position.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
     /// every stage has. Every range of layers begins with these bytes.
@@ -231,13 +232,13 @@ pub struct RangeUpdates<const N: usize> {
     /// The highest bytes that any weight update takes in an empty range of layers, which has only
     /// the variables that every stage has.
     everywhere: ByLane<u64, N>,
-    /// The highest bytes that any weight update takes in the range of layers that is examined at
-    /// the moment.
+    /// The bytes on each tile of the weight update that takes the most bytes there, in the current
+    /// range of layers.
     taken: ByLane<u64, N>,
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Loads the bytes of weight updates on the next tiles to examine, `tiles`.
+    /// Makes `tiles` the tiles for which the bytes of weight updates are computed from now on.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -279,8 +280,8 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order, since each call adds the bytes that are stored for its start to the
-    /// bytes of all earlier starts, which still apply ([`GrowingSums::begin`]).
+    /// 1, ... in this order, since each call builds on the data of the call before
+    /// ([`GrowingSums::begin`]).
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -300,9 +301,9 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Returns one entry per lane (tile): the bytes that the current range of layers takes both in
-    /// the passes and in the weight update. These are a replica's shares of optimizer state that is
-    /// sharded on the chip, and their fragmentation.
+    /// Returns one entry per lane (tile): the bytes of a replica's shares of sharded optimizer
+    /// state in the current range of layers, with fragmentation, if the shares stay on the chip in
+    /// the passes too.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let shares = &self.lasting.sums[0];
         by_lane(tiles, |lane, tile| {
@@ -310,10 +311,10 @@ impl<const N: usize> RangeUpdates<N> {
         })
     }
 
-    /// Returns one entry per lane (tile): the bytes that the current range of layers takes in the
-    /// weight update in addition to always-live parameters. This is the sum of the bytes of
-    /// parameters that are not live at some steps of the passes, and of the bytes of the update
-    /// that takes the most.
+    /// Returns one entry per lane (tile): the bytes that the current range of layers takes during
+    /// weight updates, without always-live parameters. This is the sum of two numbers: the bytes of
+    /// the update that takes the most, and the bytes of parameters that are live at only some steps
+    /// of the passes.
     pub fn taken(&self) -> [u64; N] {
         lanes::plus(&self.taken, &self.lasting.sums[1])
     }
@@ -337,8 +338,8 @@ mod tests {
         }
     }
 
-    /// BERT-Large's embedding has two 32-bit moments. Published configurations serialise the
-    /// embedding, since both moments come on chip at once.
+    /// BERT-Large's embedding has two 32-bit moments (optimizer state). If they are off the chip,
+    /// an update that loads both takes more memory than keeping them on the chip.
     #[test]
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;
@@ -362,9 +363,9 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // With 4 replicas, an update takes 130 bytes: 300 / 4 bytes of temporaries, and 25 + 30
-        // bytes of a replica's shares of weights and gradients. This is more than the 100 + 25
-        // bytes for gathering the weight; only the larger of both counts.
+        // The larger of two sums counts: 130 bytes (300 / 4 bytes of temporaries, and 25 + 30 bytes
+        // of a replica's shares of the weight and its gradients), or the 100 + 25 bytes for
+        // gathering the weight.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

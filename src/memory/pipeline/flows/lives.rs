@@ -1,22 +1,22 @@
 //! The liveness steps at which variables are live in stages of a pipeline. Only variables for which
 //! these steps differ from the profile have an entry, above all variables of recomputed layers.
 //!
-//! A *segment* is a run of neighbouring layers (also In) that is recomputed: its forward pass runs
-//! again from its inputs right before its backward pass. The profile has one forward pass, so its
-//! steps stand for both runs.
-//! * A tensor that only its segment uses is free between the forward and the backward pass of the
-//!   segment: this is the *gap*.
+//! A layer that is recomputed is a *segment* (In and the first layer together are one): its forward
+//! pass runs again right before its backward pass. The steps of its forward pass in the profile
+//! stand for both runs.
+//! * A tensor that only its segment uses is not live between the forward and the backward pass of
+//!   the segment (the *gap*).
 //! * A tensor that other layers of the stage also use, or that comes from an earlier layer, is a
-//!   checkpoint. It stays live as in the one-IPU compilation. If only forward passes use it, it is
-//!   live until the first of them has run again.
+//!   checkpoint. It is live as in the profile. If only forward passes use it, it is live until the
+//!   first of these passes has been recomputed.
 //! * A tensor that is live at the first step of a segment's backward pass is also live while the
-//!   segment is recomputed, in stages that have the segment.
+//!   segment is recomputed.
 //!
-//! A gradient that an accumulator takes is live until the forward and the backward pass end
-//! (docs/model.md, "Accumulators and updates").
+//! A gradient that is added to an accumulator is live only until both passes end (docs/model.md,
+//! "Accumulators and updates").
 //!
-//! Whether a tensor is a checkpoint depends on which of its users a stage has. So the steps at
-//! which it is live have two parts: for all stages, and for stages with a user besides its maker.
+//! A tensor may be a checkpoint in one stage and not in another, since stages have different users
+//! of it. So some of its liveness steps apply only to stages with a user besides its maker.
 
 use super::{Flow, Flows, Life, PassWindows, UseInPipeline};
 use crate::{
@@ -34,29 +34,28 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub struct StageLives {
     /// One entry per use (variables that are live at the same steps and are used by the same
-    /// operations): a range of `parts`. A part has liveness steps and a condition for stages. In a
-    /// stage, the variables are live at the steps of all parts whose condition the stage meets. If
-    /// the range is empty, they are live as in the profile. A model can have millions of uses, but
-    /// many of them share a range.
+    /// operations): a range of indices into `parts`, which say when the variables are live in a
+    /// stage. If the range is empty, they are live as in the profile. Many uses share a range.
     of_uses: Vec<Range<u32>>,
-    /// Pairs of a condition and a range of indices into `steps`. In stages that meet the condition,
-    /// certain variables are live at these entries of `steps`.
+    /// Pairs of a condition and a range of indices into `steps`. The variables of a use that refers
+    /// to a pair are live at these steps in all stages that meet the condition.
     parts: Vec<(Condition, Range<u32>)>,
     steps: Steps,
 }
 
-/// A condition for stages. In stages that meet it, certain variables are live at certain liveness
-/// steps. If both fields are `None`, all stages that have the variables meet it.
+/// Selects the stages in which variables are live at given liveness steps: stages that meet both
+/// fields. If both are `None`, all stages that have the variables are selected.
 #[derive(Debug, Clone, Copy)]
 pub struct Condition {
-    /// If not `None`, the stage must have at least one position (In, a layer or Out) of this set.
+    /// Selects stages that have at least one of these positions (In, layers, Out); `None` selects
+    /// all.
     pub places: Option<PlaceSet>,
-    /// If not `None`, the stage must have this position (In, a layer or Out).
+    /// Selects stages that have this position (In, a layer or Out); `None` selects all.
     pub with: Option<u32>,
 }
 
-/// How many cases (see [`LifeCase`]) are computed before their liveness steps are stored. The steps
-/// of at most this many cases are in memory twice at a time.
+/// How many [`LifeCase`]s are computed in parallel before their liveness steps are stored. This
+/// limits the memory of steps that are computed but not yet stored.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -128,9 +127,9 @@ impl StageLives {
         Ok(found)
     }
 
-    /// Stores the liveness steps of the variables of one [`LifeCase`], and returns their range of
-    /// `parts`, which is an entry of `of_uses`. New sets of positions (In, layers, Out) are added
-    /// to `sets`.
+    /// Appends `parts`, the liveness steps of variables, to `self.parts` and `self.steps`. Returns
+    /// the range of their indices in `self.parts`. New sets of positions (In, layers, Out) are
+    /// added to `sets`.
     fn store(
         &mut self,
         parts: Vec<LifePart>,
@@ -172,24 +171,24 @@ impl Flows {
     }
 }
 
-/// All that decides at which liveness steps variables are live in stages. The millions of groups of
-/// variables that a model can have share few distinct cases.
+/// The properties of variables that determine at which liveness steps they are live in stages. A
+/// model can have millions of groups of variables, but few distinct cases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct LifeCase {
     class: u32,
     flow: u32,
-    /// Whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
+    /// Whether it is known which layer recomputes variables of this case ([`Flow::is_layered`]).
     is_layered: bool,
-    /// For gradients, the liveness step at which they are added to an accumulator.
+    /// The liveness step from which on variables of this case are not live, because they are
+    /// gradients that have been added to an accumulator; `None` for other variables.
     end: Option<u32>,
-    /// If positions (In, layers, Out) need the variables at different steps: the number by which
-    /// [`Flows::own_steps`] has these steps. Otherwise `None`.
+    /// The key in [`Flows::own_steps`] if positions (In, layers, Out) need the variables of this
+    /// case at different liveness steps; `None` if all need them at the same steps.
     own: Option<u32>,
 }
 
 /// Liveness steps at which variables are live in the stages that meet a [`Condition`].
 struct LifePart {
-    /// If not `None`, the stage must have at least one of these positions (In, layers, Out).
     places: Option<Box<[u32]>>,
     with: Option<u32>,
     steps: Steps,
@@ -204,11 +203,12 @@ struct LifeFinder<'f> {
     /// the pipeline recomputes layers.
     again: Segments,
     /// One entry per use set (the operations that use a variable): whether any of these operations
-    /// starts after the forward and the backward pass and computes something, such as an update or
-    /// a norm. Always false if the pipeline adds no accumulators.
+    /// starts after the forward and the backward pass and runs vertices, such as an update or a
+    /// norm. If the pipeline adds no accumulators, all entries are false, since gradients are then
+    /// live as in the profile.
     is_used_after: Vec<bool>,
-    /// The first liveness step after the forward and the backward pass: gradients that an
-    /// accumulator takes are live only before this step.
+    /// The first liveness step after the forward and the backward pass of the model. In stages,
+    /// gradients that are added to accumulators are live only before this step.
     end: u32,
 }
 
@@ -231,18 +231,19 @@ impl LifeFinder<'_> {
         })
     }
 
-    /// Returns the liveness step (exclusive) at which gradients cease to be live in a stage because
-    /// an accumulator takes them; `None` if the variables are no gradients of weights with an
-    /// accumulator. `flow` has the users of the variables, `set` is their use set (the operations
-    /// that use them), and `ranges` are their half-open live ranges in the profile.
+    /// Returns the first liveness step at which gradients are no longer live in stages, because
+    /// they have been added to an accumulator. Returns `None` for other variables, and for
+    /// gradients that are not live across this step in the profile (live ranges `ranges`,
+    /// half-open). The gradients belong to `flow`, and `set` is their use set (the operations that
+    /// use them).
     fn end_of_gradient(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
         let is_summed = flow.life == Life::Backward && self.is_used_after[set as usize];
         (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages. The list is
-    /// empty if they are live as in the profile.
+    /// Returns the liveness steps at which variables with the properties `case` are live in stages.
+    /// The list is empty if they are live as in the profile.
     fn parts(&self, case: &LifeCase) -> Vec<LifePart> {
         let recorded = self.model.classes.ranges(case.class);
         let mut parts = match case.own {
@@ -258,9 +259,9 @@ impl LifeFinder<'_> {
         parts
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages, if all positions
-    /// (In, layers, Out) need the variables at the same steps. These are `recorded`, the steps of
-    /// the profile.
+    /// Returns the liveness steps at which variables with the properties `case` are live in stages,
+    /// if all positions (In, layers, Out) need them at the same steps: `recorded`, the steps of the
+    /// profile.
     fn of_all(&self, case: &LifeCase, recorded: &[(u32, u32)]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let found = self
@@ -289,8 +290,9 @@ impl LifeFinder<'_> {
         ascending(places.map(|place| positions.of_place(place) as u32))
     }
 
-    /// Returns the liveness steps at which variables of `case` are live in stages. `own` has the
-    /// steps at which each position (In, a layer or Out) needs the variables.
+    /// Returns the liveness steps at which variables with the properties `case` are live in stages,
+    /// if positions (In, layers, Out) need them at different steps. `own` has the steps by
+    /// position.
     fn of_positions(&self, case: &LifeCase, own: &[StepsOfPosition]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -305,9 +307,8 @@ impl LifeFinder<'_> {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // The steps in `more` are needed only by positions (In, layers, Out) that use the variables
-        // but do not make them. So only stages with such a position have the variables at these
-        // steps.
+        // At the steps in `more`, variables are live only in stages with a position (In, a layer or
+        // Out) that uses them but does not make them. `others` has all such positions.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -340,8 +341,8 @@ impl LifeCase {
 /// A place (In or a layer) that is recomputed: its forward pass runs again right before its
 /// backward pass.
 struct Segment {
-    /// The half-open liveness steps of the forward pass in the profile. The pass runs twice if it
-    /// is recomputed, and the steps stand for both runs.
+    /// The liveness steps of the forward pass in the profile (end exclusive). They stand for both
+    /// runs of this pass: the first run, and the recomputation before the backward pass.
     forward: (u32, u32),
     /// The first liveness step of the backward pass of a recomputed layer. Tensors that are live at
     /// this step are also live while the layer is recomputed right before it.
@@ -395,10 +396,10 @@ impl Segments {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns further liveness steps at which variables are live because forward passes are
-    /// recomputed. If the variables are live when the backward pass of a place (In or a layer)
-    /// begins, they are also live while the place is recomputed, right before. `ranges` are their
-    /// half-open live ranges in the profile. Places for which `is_of` is false are ignored.
+    /// Returns additional liveness steps at which variables are live because layers are recomputed.
+    /// Variables that are live at the first step of a layer's backward pass are also live while the
+    /// layer is recomputed. `ranges` are their half-open live ranges in the profile. Only places
+    /// (In or layers) for which `is_of` returns true are considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
@@ -411,8 +412,8 @@ impl Segments {
                         .of(place)
                         .is_some_and(|segment| is_live_over(segment.backward_start))
             })
-            // In (place 0) is recomputed together with the first layer (place 1), so variables must
-            // be live for the recomputation of both.
+            // In (place 0) is recomputed together with the first layer (place 1). Variables that
+            // are live during the recomputation of the first layer are also live during that of In.
             .flat_map(|place| if place == 1 { 0..2 } else { place..place + 1 })
             .filter_map(|place| Some((place, without(&[self.of(place)?.forward], ranges))))
             .collect();
@@ -451,8 +452,8 @@ impl Segments {
                 }
             }
             (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
-                // In (place 0) and the first layer (place 1) are recomputed together, so they count
-                // as one place here.
+                // In (place 0) and the first layer (place 1) are recomputed together. If one of
+                // them makes the tensors, both count as the maker.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
@@ -478,9 +479,9 @@ impl Segments {
                         .collect(),
                 }
             }
-            // Recomputation frees neither gradients nor tensors whose maker is unknown or is not
-            // recomputed: they are live as recorded. They are also live while a forward pass is
-            // recomputed, if they are live at the first step of the backward pass that follows it.
+            // All other tensors are live as in the profile, such as gradients, and tensors whose
+            // maker is unknown or is not recomputed. If they are live at the first step of a
+            // layer's backward pass, they are also live while the layer is recomputed.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));
@@ -506,8 +507,8 @@ impl Segments {
     }
 }
 
-/// Half-open liveness steps at which variables are live, and the place (In, a layer or Out) that a
-/// stage must have for these steps to apply; `None` if they apply to every stage that has the
+/// Half-open ranges of liveness steps at which variables are live in stages that have a certain
+/// place (In, a layer or Out). The place comes first; `None` stands for all stages that have the
 /// variables.
 type Held = (Option<u32>, Steps);
 
@@ -515,13 +516,13 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Half-open ranges of liveness steps at which the variables are live in every stage that has
-    /// them.
+    /// Ranges of liveness steps at which the flow's variables are live in a stage, whichever of
+    /// their users the stage has.
     everywhere: Vec<Held>,
-    /// Half-open ranges of further liveness steps. At these, the variables are live only in stages
-    /// that have a place (In, a layer or Out) that uses them but does not make them, as listed in
-    /// `others`.
+    /// Ranges of liveness steps at which the flow's variables are live only in stages that have at
+    /// least one place of `others`.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the variables but do not make them.
+    /// The places (In, layers, Out) that use the flow's variables but do not make them. For
+    /// variables that are live only in the forward pass, these are only recomputed places.
     others: Vec<u32>,
 }

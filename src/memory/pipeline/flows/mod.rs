@@ -111,9 +111,10 @@ impl Flows {
         }
     }
 
-    /// Returns these flows (groups of tensors that the same layers use) with all that depends on
-    /// `pipeline`: what Out does with the tensors, and the steps at which variables are live in
-    /// stages. New sets of positions (In, layers, Out) are added to `sets`.
+    /// Returns these flows (groups of tensors that the same layers use) with the data that depends
+    /// on the settings `pipeline`: whether Out stashes or sends the tensors, and the liveness steps
+    /// of variables in stages. New sets of positions (In, layers, Out) in this data are added to
+    /// `sets`.
     pub fn in_pipeline(
         mut self,
         pipeline: Pipeline,
@@ -177,8 +178,8 @@ impl Flows {
     }
 
     /// Returns the number of additional copies of each stashed tensor that a stage keeps for
-    /// micro-batches in flight, if `depth` forward pipeline stages follow the stage. Returns 0
-    /// without training.
+    /// micro-batches in flight, if `depth` stages follow it in the forward pass. Returns 0 for
+    /// inference, which stashes nothing.
     pub fn copies(&self, depth: usize) -> u64 {
         u64::from(self.is_training) * self.pipeline.schedule.copies(depth)
     }

@@ -10,8 +10,9 @@ use crate::{
 use std::ops::Range;
 
 impl Schedule {
-    /// Returns the number of additional copies of each stashed tensor that a training pipeline
-    /// keeps in a stage with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
+    /// Returns the number of additional copies of each stashed tensor that a stage of a training
+    /// pipeline keeps, if `depth` stages follow it in the forward pass (docs/model.md,
+    /// "Pipelines").
     pub fn copies(self, depth: usize) -> u64 {
         let depth = depth as u64;
         match self {
@@ -27,13 +28,13 @@ impl Schedule {
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// The variables are live in the forward pass but not across the start of the backward pass, so
-    /// that they need not be kept for the backward pass.
+    /// Variables that are live in the forward pass but need not be kept for the backward pass,
+    /// since none of their live ranges spans its start.
     Forward,
-    /// The variables are live at the last step of the forward pass and at the first step of the
-    /// backward pass, so that they are kept for the backward pass.
+    /// Variables that are kept for the backward pass: they are live at the last step of the forward
+    /// pass and at the first step of the backward pass.
     AcrossPasses,
-    /// The variables are live only in the backward pass and after it.
+    /// Variables that are not live before the backward pass, such as gradients.
     Backward,
 }
 
@@ -62,24 +63,25 @@ impl Life {
 /// passes, so that a stage treats them alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The numbers of the places (In, layers, Out) that use the tensors in the forward pass, in
-    /// ascending order. If Out is one of them, it comes last, even if it is on the first IPU.
+    /// The places (In, layers, Out; by number) that use the tensors of this flow in the forward
+    /// pass, in ascending order. Out has the highest number, even if it is on the first IPU.
     pub forward: Box<[u32]>,
-    /// The numbers of the places (In, layers, Out) that use the tensors in the backward pass and in
-    /// updates, in ascending order.
+    /// The places (In, layers, Out; by number) that use the tensors of this flow in the backward
+    /// pass and in weight updates, in ascending order.
     pub backward: Box<[u32]>,
     pub life: Life,
-    /// Whether the host sends the tensors, so that no operation of the model makes them.
+    /// Whether the host sends the tensors of this flow, so that no operation of the model makes
+    /// them.
     pub is_streamed: bool,
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageRole {
-    /// Whether the stage keeps the tensors after its forward pass, for its backward pass.
+    /// Whether the stage keeps the tensors of the flow from its forward to its backward pass.
     pub kept: bool,
-    /// One entry per [`Quantity`] (a sum of bytes, such as those that the stage stashes): whether
-    /// the bytes of the flow's tensors are added to this sum.
+    /// One entry per [`Quantity`], a sum of bytes such as those that a stage stashes: whether the
+    /// sum includes the tensors of the flow (tensors with the same users).
     pub counts: [bool; QUANTITIES],
 }
 
@@ -88,13 +90,13 @@ pub struct StageRole {
 /// the stage.
 #[derive(Clone, Copy)]
 pub enum Quantity {
-    /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
-    /// flight. The sum has the bytes of one copy; [`Flows::copies`] is the number of copies.
+    /// Bytes of tensors that the stage stashes, one copy of each. The stage keeps [`Flows::copies`]
+    /// additional copies of each of them for the micro-batches in flight.
     Stash,
-    /// Tensors that the forward passes of the first stage and of Out (the operations after the last
-    /// layer) both use, if Out is a pipeline stage of its own on the first IPU (only in PopART).
-    /// The first stage holds them once for each pipeline stage from itself to Out, since that many
-    /// micro-batches are between the two. Tensors that it stashes are left out.
+    /// Bytes of tensors that the forward passes of the first stage and of Out (the operations after
+    /// the last layer) both use, without stashed tensors. Only for PopART with Out as a pipeline
+    /// stage of its own on the first IPU, which then holds a copy of each such tensor for each
+    /// micro-batch between the first stage and Out.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -109,9 +111,9 @@ pub enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter the stage (see [`Quantity::Enters`]) and that are used last in its
-    /// forward pass: by no later stage, and not in the backward pass of this stage. Always 0 for
-    /// the last pipeline stage, which is not recomputed.
+    /// Bytes of tensors that enter the stage (see [`Quantity::Enters`]) and that only its forward
+    /// pass still needs: its backward pass and the forward passes of later stages do not use them.
+    /// Always 0 for the last pipeline stage, which is not recomputed.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
     /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
@@ -129,10 +131,11 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer recomputes those tensors of this flow that the
-    /// operations of the use set `set` use. It is known if the tensors are kept for the backward
-    /// pass, and if each position (In, a layer or Out) to which their bytes are attributed uses the
-    /// tensors of this flow.
+    /// Returns whether it is known which layer recomputes those tensors of this flow (tensors with
+    /// the same users) that have the use set `set` (the operations that use them). Both must hold:
+    /// - The tensors are kept for the backward pass.
+    /// - Each position (In, a layer or Out) to which their bytes are attributed uses the flow's
+    ///   tensors.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;

@@ -31,16 +31,15 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index of `flow` (tensors that the same layers use) in `list`, to which it is
-    /// added if it is new.
+    /// Returns the index of `flow` (tensors that the same layers use) in `list`. Adds it if it is
+    /// new.
     ///
     /// If Out (the operations after the last layer) is on the first IPU, it shares this IPU with In
-    /// (the operations before the first layer). Gradients of a weight that both use then stay
-    /// there, so no stage sends them. In the flow, In therefore replaces Out among the users in the
-    /// backward pass, in two cases:
-    /// - Exactly In and Out use the tensors in the backward pass, and no place uses them in the
-    ///   forward pass.
-    /// - Other places use them in the forward pass, and Out does not.
+    /// (the operations before the first layer), so no stage sends gradients of a weight that both
+    /// use. To this end, In replaces Out among the places that use the flow in the backward pass,
+    /// in two cases:
+    /// - Only In and Out use the tensors in the backward pass, and no place in the forward pass.
+    /// - Some places use the tensors in the forward pass, but Out does not.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -78,16 +77,16 @@ pub struct PlaceSteps {
     pub bodies: Steps,
 }
 
-/// Properties of the backward pass of a stage or a place (In, a layer or Out). The values are
-/// ordered: a stage has the greatest value of any of its places.
+/// Whether a stage or a place (In, a layer or Out) has a backward pass, and whether it runs
+/// functions with several calls. The value of a stage is the maximum of the values of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
     /// the start of a model have none.
     pub goes_back: bool,
-    /// Whether an operation of the stage or place runs in a function with several calls, which the
-    /// profile lists at the same liveness steps for all calls. It is then unknown which of the
-    /// calls a step belongs to, and other buffers are live in a call by another layer.
+    /// Whether an operation of the stage or place (In, a layer or Out) runs in a function with
+    /// several calls. The profile lists the function at the same liveness steps for all calls, and
+    /// it is unknown which of the calls these steps show.
     pub is_in_functions: bool,
 }
 
@@ -140,9 +139,9 @@ impl PassWindows {
     /// forward pass, and those among `backward` that use them in the backward pass.
     ///
     /// If a function uses the variables, `forward` and `backward` have all places that call it, but
-    /// each live range of the variables belongs to one call. So the result has only places that run
-    /// during one live range: the first that spans the start of the backward pass, or if none does,
-    /// the one during which most of the places run.
+    /// each live range of the variables belongs to one call. So only places that run during one of
+    /// the live ranges are returned. This is the first range that spans the start of the backward
+    /// pass. If there is none, it is the range during which most of the places run.
     pub fn users(
         &self,
         model: &Model,
@@ -185,8 +184,8 @@ impl PassWindows {
 /// variables are, or in every stage.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps and places of all operations, from which follows at which liveness steps each position
-/// (In, a layer or Out) needs a variable.
+/// The liveness steps and the places (In, layers, Out) of all operations. [`OwnSteps::of`] derives
+/// from them at which steps each position needs a variable.
 pub struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -212,10 +211,10 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns the liveness steps at which each position (In, a layer or Out) needs `variable`,
-    /// which stands for all variables that are live at the same steps and are used by the same
-    /// operations. `flow` has their users. Returns `None` if all positions that have the variables
-    /// need them whenever they are live.
+    /// Returns the liveness steps at which each position (In, a layer or Out) needs the variables
+    /// that `variable` stands for: they are live at the same steps and are used by the same
+    /// operations. `flow` has their users. Returns `None` if each position that has the variables
+    /// needs them at all steps at which they are live in the profile.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -241,8 +240,9 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // In the live range `from..to`, only other positions (In, layers, Out)
-                            // use the variables, so this position does not need them then.
+                            // This position (In, a layer or Out) uses the variables in other live
+                            // ranges. In `from..to`, only other positions use them, so this one
+                            // does not need them.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
@@ -260,11 +260,11 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns when the operations of each position in `positions` (In, layers, Out) last use
-    /// variables with the use set `set`. The result has one list per position, with one entry per
-    /// live range in `ranges` (half-open, ascending): the end of the last such operation, but at
-    /// most the end of the range; `None` if the position does not use the variables in the range.
-    /// Operations without a place of their own count for all positions.
+    /// Returns for each position in `positions` (In, layers, Out), and for each live range in
+    /// `ranges` (half-open, ascending), until when the position uses variables with the use set
+    /// `set`: the end of its last operation that uses them in the range, but at most the end of the
+    /// range; `None` if no operation does. Operations without a place of their own count for all
+    /// positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];

@@ -116,8 +116,8 @@ impl<'a> Again<'a> {
 
     /// Returns the liveness steps between the forward and the backward pass of a place (In or a
     /// layer), at which its activations are not live if the place is recomputed. In (the operations
-    /// before the first layer) is recomputed together with the first layer, so for In these are the
-    /// steps between the passes of both.
+    /// before the first layer) is recomputed together with the first layer. For In, these are the
+    /// steps after the forward passes and before the backward passes of both.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -193,10 +193,10 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// Returns `steps`, the half-open liveness steps of a variable. If the variable is a gradient
-    /// that is added to an accumulator, steps after the forward and the backward pass are left out.
-    /// It is one if the backward pass makes it, and an operation after both passes computes with
-    /// it.
+    /// Returns `steps`, the half-open live ranges of a variable, but ends them with the forward and
+    /// the backward pass if the variable is a gradient that is added to an accumulator. These
+    /// gradients are the variables that the backward pass makes, and with which an operation after
+    /// both passes computes.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -209,14 +209,14 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// Returns the live ranges of a variable, shortened to what a position (In, a layer or Out)
-    /// needs:
-    /// - A range in which only other positions use the variable is left out, if this position uses
-    ///   the variable in another range.
-    /// - A range over both passes ends with the position's last use, if another position uses the
-    ///   variable later in the range.
-    /// - If another position uses it last in the forward pass, such a range lasts at least until
-    ///   the start of the backward pass.
+    /// Returns the live ranges of a variable without steps at which `position` (In, a layer or Out)
+    /// does not need it:
+    /// - A range in which only other positions use the variable is left out, if `position` uses it
+    ///   in another range.
+    /// - A range that spans the start of the backward pass ends with the last use by `position`, if
+    ///   another position uses the variable later in the range.
+    /// - If this last use is in the forward pass, and another position is the last user in the
+    ///   forward pass, the range ends at the start of the backward pass instead.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -257,11 +257,10 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns two answers to whether a variable is live at `step` if layers are recomputed:
-    /// whether it is live in every stage that has it; if not, whether it is live in stages with a
-    /// user other than its maker. `ranges` are its live ranges. If it is live only because one
-    /// place (In or a layer) is recomputed at `step`, an answer is true only if `stage` has this
-    /// place.
+    /// Returns whether a variable with the live ranges `ranges` is live at `step` if layers are
+    /// recomputed. The first value is for all stages that have the variable. The second is true if
+    /// only stages with a user besides its maker have it live. If it is live only while one place
+    /// (In or a layer) is recomputed, both values are false for a `stage` without this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -308,9 +307,9 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Returns the places (In, layers, Out) that use the tensors of `flow` but do not make them. If
-    /// the tensors are live only in the forward pass, the result has only recomputed places that
-    /// use them in this pass.
+    /// Returns the places (In, layers, Out) that use the tensors of `flow` (tensors with the same
+    /// users) but do not make them. If the tensors are live only in the forward pass, users that
+    /// are not recomputed are left out.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -330,10 +329,10 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Returns the places (In or layers) that run again at `step` and for which a variable must
-    /// then be live. A place needs the variable if one of its live ranges, `ranges`, contains the
-    /// start of the backward pass of the place. In (the operations before the first layer) runs
-    /// again together with the first layer. Places for which `is_of` is false are ignored.
+    /// Returns the places (In or layers) that are recomputed at `step` and for which a variable
+    /// with the live ranges `ranges` must be live meanwhile. It must be if it is live at the start
+    /// of the place's backward pass. In (the operations before the first layer) is recomputed
+    /// together with the first layer. Only places for which `is_of` returns true are considered.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
