@@ -166,8 +166,8 @@ pub fn of_operations(
 
 /// Returns the source of the cycles, the cycles of each program over all its executions, and the
 /// cycles that belong to no program. Executed cycles are taken if any compute set or exchange has
-/// them, otherwise the compiler's estimates; `None` if there are none either. `executions` has the
-/// number of executions of each program.
+/// them, and otherwise the compiler's estimates. Returns `None` if there are neither. `executions`
+/// has the number of executions of each program.
 fn recorded(
     programs: &Programs,
     cycles: &Cycles,
@@ -228,10 +228,10 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns how many of the `cycles` of a program are spent at the liveness step `start` or later,
-/// where `start` begins the backward pass. The cycles are those on one call path (the Calls that
-/// lead to the program), and all steps of the program on this path get equal shares. If the profile
-/// lists no step on this path, all steps of the program get equal shares.
+/// Returns how many of a program's `cycles` are spent at the liveness step `start` or later, where
+/// `start` begins the backward pass. The cycles are those on one call path (the Calls that lead to
+/// the program). They are divided equally among the program's steps on this path or, if the profile
+/// lists none, among all steps of the program.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all
@@ -435,8 +435,8 @@ impl LayerSums {
             if place == 0 {
                 // If Out (the operations after the last layer) runs on the first IPU, place 0 is
                 // both In (the operations before the first layer) and Out. In `by_pass`, they are
-                // separate places: Out gets half of these cycles if both places use them, and all
-                // if only Out does.
+                // separate places: Out gets half of these cycles if they belong to both places, and
+                // all if they belong only to Out.
                 let places = placement.by_pass.sets.places(set);
                 if places.contains(&(placement.positions.len() as u32)) {
                     let count = 1 + u64::from(places.contains(&0));
@@ -447,8 +447,8 @@ impl LayerSums {
     }
 
     /// Turns the sums over all measured runs of the program into means per run, rounded up, and
-    /// adds cycles that belong to no operation to `unplaced`. Rounded are the sums of the first
-    /// passes together ([`PassSums`]), of which the cycles of a pass are differences. So the passes
+    /// adds cycles that belong to no operation to `unplaced`. Each entry of [`PassSums`] sums up
+    /// the passes so far and is rounded. A pass gets the difference of two entries, so all passes
     /// add up to the rounded total.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {

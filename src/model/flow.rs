@@ -221,9 +221,9 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
 struct UsedStep {
     step: u32,
     operation: Option<u32>,
-    /// The outermost Call around the step whose function is called from several places; `None` if
-    /// there is none. The Call is identified by the first step in it, and by the operation of the
-    /// Call program (`None` if the program belongs to no operation).
+    /// The Call in which the step runs, if its function is called from several places; otherwise
+    /// `None`. Of several such Calls, it is the outermost. It is identified by the first step in
+    /// it, and by the operation of the Call program, if that belongs to one.
     call: Option<(u32, Option<u32>)>,
 }
 

@@ -28,7 +28,7 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names that the user gave for modules or operations that were no layers. Each comes with the
+    /// Names that the user gave for modules or operations rather than layers. Each comes with the
     /// index of the first operation that it stands for, not of a layer: in a [`Named::Layer`] if a
     /// layer or Out (the operations after the last layer) begins with this operation, and otherwise
     /// in a [`Named::Inside`].
@@ -267,7 +267,7 @@ impl Layering {
         }
     }
 
-    /// Iterates over the names that the user gave for modules or operations that were no layers.
+    /// Iterates over the names that the user gave for modules or operations rather than layers.
     /// Each comes with the index of its place: 0 for In (the operations before the first layer), an
     /// index into [`names`](Self::names) for a layer, or the length of [`names`](Self::names) for
     /// Out (the operations after the last layer). The index is in a [`Named::Layer`] if the place
@@ -316,7 +316,8 @@ impl Layering {
 
     /// Returns whether a layer or Out (the operations after the last layer) begins with
     /// `operation`:
-    /// - A layer begins with its first operation, or with that of the first module that it calls.
+    /// - A layer begins with its first operation, and also with the first one of the first module
+    ///   that it calls.
     /// - Out begins with the first operation of the first module that it calls. For operations of
     ///   Out before this one, the result is `None`.
     /// - For operations of In (those before the first layer), the result is `Some(false)`.

@@ -86,8 +86,8 @@ pub struct Model {
     /// one tile with the same equivalence class and the same use set (the operation groups that use
     /// a variable) are stored as one group. This field has most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and that an operation uses, because one
-    /// of its programs (`CodeCopy`) copies code to them.
+    /// The lowered variables that hold code or vertex state and to which programs of operations
+    /// (`CodeCopy`) copy code.
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.

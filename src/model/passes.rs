@@ -95,10 +95,10 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // Besides parameters, an update uses no variables that are live after its last step, and
-        // none from the forward pass. Fewer than `tolerated` bytes of each are permitted, so that
-        // single numbers, such as a scale of all gradients, do not count. But in an operation
-        // marked as backward, even a single number may be a gradient.
+        // Of variables that are no parameters, an update uses fewer than `tolerated` bytes that are
+        // live after its last step, and fewer than `tolerated` bytes from the forward pass. This
+        // permits single numbers, such as a scale of all gradients. But in an operation marked as
+        // backward, even a single number may be a gradient.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -114,8 +114,8 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// An operation that may be an update ([`needed_tolerance`]) is taken as one under three
 /// conditions:
 /// - Its only results are parameters.
-/// - It begins at the step S or later. S is the first step by which operations that read half of
-///   the bytes of these parameters have begun.
+/// - It begins at the step S or later. S is the first step by which operations have begun that read
+///   half of the bytes of all parameters read.
 /// - Of the variables made before S, it uses only parameters.
 ///
 /// Inference that writes a cache or running statistics does not match, because each layer writes

@@ -161,12 +161,12 @@ impl Pairing<'_> {
             .copied()
     }
 
-    /// Finds partners, such as the weight of an optimizer's moment, for the variables of `program`
-    /// with which no other operation computes. The candidates for a variable are the program's
-    /// other variables on the same tile with equally many elements. If several variables have the
-    /// same tile and size, the first gets the first candidate, the second the second, and so on.
-    /// State (variables with a label, the name of a tensor) and temporaries (without one) are
-    /// paired separately.
+    /// Finds partners, such as the weight of an optimizer's moment, for those variables of
+    /// `program` with which only the program's own operation computes. The candidates are the
+    /// program's other variables on the same tile with equally many elements. If several variables
+    /// have the same tile and size, the first gets the first candidate, the second the second, and
+    /// so on. State (variables with a label, the name of a tensor) and temporaries (without one)
+    /// are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let Variables { tiles, bytes, .. } = &self.profile.variables;
         let place = |variable: u32| (tiles[variable as usize], bytes[variable as usize]);
@@ -176,8 +176,6 @@ impl Pairing<'_> {
             .partition(|&(_, variable)| self.has_shared_set(variable));
         let set_of = |variable: u32| self.set_of[variable as usize];
         others.sort_by_cached_key(|&(place, variable)| (place, set_of(variable)));
-        // Variables with a label (the framework's name of the tensor) are state, such as an
-        // optimizer's moments. Variables without a label are temporaries.
         let is_state =
             |&(_, variable): &PlacedVariable| self.profile.variables.label(variable) != 0;
         let (state, temporaries): (Vec<_>, Vec<_>) = unshared.into_iter().partition(is_state);

@@ -310,7 +310,8 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
     /// One entry per equivalence class: the use set that was first added with this class
-    /// ([`NO_SET`] if there is none), and the value of this class and use set.
+    /// ([`NO_SET`] if there is none), and the value of this class and use set. Values of further
+    /// use sets of the class are in `others`.
     first: Vec<(u32, T)>,
     others: FxHashMap<(u32, u32), T>,
 }

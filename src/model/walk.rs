@@ -223,7 +223,7 @@ pub struct StepIndex {
     /// others that follow from the parents of liveness steps.
     paths: CallPaths,
     /// Number of call paths (lists of Calls) that the walk over the program tree found, with the
-    /// empty path. A [`Path`] below this number is one of them.
+    /// empty path. They are the [`Path`]s below this number; others come only from liveness steps.
     walked: Path,
 }
 
