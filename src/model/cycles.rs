@@ -447,8 +447,8 @@ impl LayerSums {
     }
 
     /// Turns the sums over all measured runs of the program into means per run, rounded up, and
-    /// adds cycles that belong to no operation to `unplaced`. Each entry of [`PassSums`] sums up
-    /// the passes so far and is rounded. A pass gets the difference of two entries, so all passes
+    /// adds cycles that belong to no operation to `unplaced`. In [`PassSums`], the sum of a pass
+    /// includes all passes before it. A pass gets the difference of two rounded sums, so all passes
     /// add up to the rounded total.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
