@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types in the compute sets of the programs, as ascending indices into
-    /// [`Model::vertex_code`](super::Model::vertex_code). Each type comes with 1 on the tiles that
-    /// have a vertex of this type and 0 on all other tiles, since a pipeline stage has the code of
-    /// a vertex type only once.
+    /// [`Model::vertex_code`](super::Model::vertex_code). Each type comes with the number 1 on all
+    /// tiles that have a vertex of this type, and 0 on all others. How many vertices a tile has
+    /// does not matter: it has the code of a vertex type only once.
     pub vertex_types: Vec<(u32, TileBytes)>,
     /// Bytes of vertex state, computed from the number of vertices and the state size of each
     /// vertex type, over all compute sets of the programs.
@@ -39,7 +39,6 @@ pub struct GroupCode {
 }
 
 impl GroupCode {
-    /// Returns whether the programs run vertices; otherwise they only move data.
     pub(super) fn computes(&self) -> bool {
         !self.vertex_types.is_empty()
     }
@@ -132,9 +131,10 @@ impl OperationGroup {
 /// against the [`Budget`]. The larger this number, the more the size may exceed the budget.
 const AT_ONCE: usize = 16;
 
-/// Sums up the code of operation groups or clusters (programs that use the same variables). Each
-/// item of `groups` has the id of a debug context and distinct indices of programs. The size of
-/// the results counts against `budget`, which bounds the memory that a damaged profile can take.
+/// Sums up the code of each operation group, or of each cluster (the programs of a group that use
+/// the same variables). Each item of `groups` has the id of the group's debug context and the
+/// distinct indices of the programs. The memory of all results counts against `budget`, so that a
+/// damaged profile cannot exhaust memory.
 pub fn of_all<'p>(
     programs: &Programs,
     groups: impl Iterator<Item = (u64, &'p Vec<u32>)>,
@@ -157,8 +157,8 @@ pub fn of_all<'p>(
 /// the set of operation groups that use a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramCluster {
-    /// The use sets (sets of operation groups) of the variables that the cluster's programs use,
-    /// ascending.
+    /// The use sets of the variables that each program of the cluster uses, ascending. A use set is
+    /// the set of operation groups that use a variable.
     pub sets: Box<[u32]>,
     /// Bytes of code and vertex state, on each tile, of the programs of the cluster (the programs
     /// of an operation group that use the same variables).
@@ -170,9 +170,10 @@ pub struct ProgramCluster {
 /// clusters.
 pub type ClusterOf = Vec<Option<u32>>;
 
-/// Divides the programs of each operation group into clusters of programs that use variables of the
-/// same use sets. Returns the clusters of each group (none if there would be only one), and the
-/// cluster of each program of the profile.
+/// Divides the programs of each operation group into clusters. Programs are in the same cluster if
+/// their variables have the same use sets (the operation groups that use a variable). Returns the
+/// clusters of each group (none if there would be only one), and the cluster of each program of the
+/// profile.
 pub fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -218,8 +219,8 @@ pub fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// Map from the use sets of variables (ascending) to the programs of one operation group that use
-/// variables with exactly these use sets.
+/// Map from a list of use sets (ascending) to the programs of one operation group whose variables
+/// have exactly these use sets. A use set is the set of operation groups that use a variable.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 /// A bound on the memory for the code of all operation groups and clusters (programs that use the
@@ -260,9 +261,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the bytes of vertex state that the profile records for each distinct compute set, as
-/// terms of a sum: each has the factor 1, so it counts once. Returns `None` if the profile lacks
-/// the bytes of any of the compute sets.
+/// Returns the recorded bytes of vertex state of each distinct compute set, with the factor 1 for
+/// [`TileBytes::sum`]. Returns `None` if the profile lacks the bytes of any of them.
 fn exact<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
 ) -> Option<Vec<(&'a TileBytes, u64)>> {

@@ -57,7 +57,8 @@ impl fmt::Display for CycleSource {
 /// The cycles of all operations of a model, and the cycles of programs that belong to no operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
-    /// Whether the cycles in all fields are executed (measured) or estimated by the compiler.
+    /// The source of all cycles in this struct: measured while the program ran (executed), or
+    /// estimated by the compiler.
     pub source: CycleSource,
     /// One entry per operation, with the same index as in
     /// [`Model::operations`](super::Model::operations): the cycles of the operation. Executed
@@ -163,9 +164,10 @@ pub fn of_operations(
     too_many(&sums).map_or(Ok(Some(sums)), Err)
 }
 
-/// Returns whether cycles are executed or estimated, the cycles of each program over all its
-/// executions, and the cycles that belong to no program. Returns `None` if no compute set or
-/// exchange has cycles. `executions` has the number of executions of each program.
+/// Returns the source of the cycles, the cycles of each program over all its executions, and the
+/// cycles that belong to no program. Executed cycles are taken if any compute set or exchange has
+/// them, and otherwise the compiler's estimates. Returns `None` if there are neither. `executions`
+/// has the number of executions of each program.
 fn recorded(
     programs: &Programs,
     cycles: &Cycles,
@@ -226,10 +228,10 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns how many of a program's `cycles` on a call path (the Calls that lead to the program)
-/// fall in the backward pass, which begins at the liveness step `start`. All steps of the program
-/// on the path get equal cycles. No step is on the path if the profile lists the body of a function
-/// only once for several calls; then all steps of the program count.
+/// Returns how many of a program's `cycles` are spent at the liveness step `start` or later, where
+/// `start` begins the backward pass. The cycles are those on one call path (the Calls that lead to
+/// the program). They are divided equally among the program's steps on this path or, if the profile
+/// lists none, among all steps of the program.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all
@@ -298,7 +300,8 @@ impl PassCycles {
 /// mean of all measured runs, rounded up.
 #[derive(Debug, Clone)]
 pub struct CyclesByLayer {
-    /// Whether the cycles in all fields are executed (measured) or estimated by the compiler.
+    /// The source of all cycles in this struct: measured while the program ran (executed), or
+    /// estimated by the compiler.
     pub source: CycleSource,
     /// One entry per position (In, each layer, Out): the cycles of exchanges, which the position's
     /// entry in `passes_by_layer` includes.
@@ -430,10 +433,10 @@ impl LayerSums {
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
-                // If Out (the operations after the last layer) runs on the first IPU, it shares
-                // position 0 with In (the operations before the first layer). Only `by_pass` has In
-                // and Out as separate places, so it decides which share of the cycles belongs to
-                // Out.
+                // If Out (the operations after the last layer) runs on the first IPU, place 0 is
+                // both In (the operations before the first layer) and Out. In `by_pass`, they are
+                // separate places: Out gets half of these cycles if they belong to both places, and
+                // all if they belong only to Out.
                 let places = placement.by_pass.sets.places(set);
                 if places.contains(&(placement.positions.len() as u32)) {
                     let count = 1 + u64::from(places.contains(&0));
@@ -444,8 +447,9 @@ impl LayerSums {
     }
 
     /// Turns the sums over all measured runs of the program into means per run, rounded up, and
-    /// adds the cycles that belong to no operation. The cycles of a pass are the difference of two
-    /// rounded entries of [`PassSums`], so the passes add up to the rounded total.
+    /// adds cycles that belong to no operation to `unplaced`. In [`PassSums`], the sum of a pass
+    /// includes all passes before it. A pass gets the difference of two rounded sums, so all passes
+    /// add up to the rounded total.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

@@ -32,9 +32,9 @@ pub struct DataFlow {
     /// The edges of the graph, ascending by `from`, then by `to`. Variables with the same producer
     /// and the same consumers share one edge.
     pub edges: Vec<FlowEdge>,
-    /// The use sets of parameters, such as weights, ascending, each with the nodes (ascending
-    /// indices into `nodes`) that use its variables. Parameters have no producer in the program, so
-    /// they have no edges.
+    /// The use sets of parameters, such as weights, ascending. A use set is the set of operation
+    /// groups that use a variable. Each comes with the nodes that use its variables, as ascending
+    /// indices into `nodes`. Parameters have no edges, because no node produces them.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
@@ -221,9 +221,9 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
 struct UsedStep {
     step: u32,
     operation: Option<u32>,
-    /// If the step runs in a call of a function that is called from several places, this call (of
-    /// nested ones, the outermost); otherwise `None`. The call is identified by its first step, and
-    /// by the operation of the Call program, if that has one.
+    /// The Call in which the step runs, if its function is called from several places; otherwise
+    /// `None`. Of several such Calls, it is the outermost. It is identified by the first step in
+    /// it, and by the operation of the Call program, if that belongs to one.
     call: Option<(u32, Option<u32>)>,
 }
 

@@ -71,8 +71,8 @@ pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
 /// the path and the modules of the text.
 pub type Way = fn(&[&str], &[&str]) -> bool;
 
-/// Ways in which a text stands for a module by its whole path: the text is the path, or the name of
-/// the model itself followed by the path, such as `bert.encoder` for `encoder`.
+/// Ways in which a text names a module by its whole path. For the module `encoder.layer`, the text
+/// is this path, or the name of the model and this path, such as `bert.encoder.layer`.
 pub const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
@@ -92,9 +92,10 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` leaves out modules of `path`, as `encoder.1` leaves out `layer` of
-/// `encoder.layer.1`. It must list at least two modules of `path`, in their order and with the last
-/// one. If it lists the first one, the name of the model itself may stand before it.
+/// Returns whether the text `wanted` names the last module of `path`, but leaves out modules before
+/// it, as `encoder.1` does for `encoder.layer.1`. The text has at least two modules of the path, in
+/// their order. The name of the model may stand before the first module of the path, as in
+/// `bert.encoder.1`.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

@@ -7,9 +7,11 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
 impl Model {
-    /// Returns warnings about layers that do not fit the model, such as layers whose names were
-    /// lost when the compiler outlined code. With the `rules` of the classic memory model, layers
-    /// are not compared with modules.
+    /// Returns warnings about layers that are probably wrong:
+    /// - A regex found them, but modules would describe the model better. This is not checked with
+    ///   the `rules` of the classic memory model.
+    /// - A Call has inputs of several layers.
+    /// - Names of layers were lost when the compiler outlined code.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         [
             better_modules(self, layering).filter(|_| rules == Rules::Full),

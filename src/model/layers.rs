@@ -28,10 +28,10 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names given by the user that stand for a module or operation, but are neither names nor
-    /// paths of layers. Each comes with the index of the module's first operation: in a
-    /// [`Named::Layer`] if a layer or Out (the operations after the last layer) begins with this
-    /// operation, and otherwise in a [`Named::Inside`].
+    /// Names that the user gave for modules or operations rather than layers. Each comes with the
+    /// index of the first operation that it stands for, not of a layer: in a [`Named::Layer`] if a
+    /// layer or Out (the operations after the last layer) begins with this operation, and otherwise
+    /// in a [`Named::Inside`].
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -39,13 +39,14 @@ pub struct Layering {
 /// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// Texts do not show layers: the caller gave the layer of each operation ([`Layering::of`]),
-    /// and names of variables need not contain these layers.
+    /// No text has a layer: the caller of [`Layering::of`] gave the layer of each operation, and
+    /// the names of variables need not contain these layers.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// A text that contains the path of a module stands for the layer that the module belongs to.
+    /// A text that is the name of a parameter has the first layer that uses the parameter. Any
+    /// other text has the layer of the module whose path it contains, such as `encoder.layer.3`.
     Modules,
 }
 
@@ -266,11 +267,11 @@ impl Layering {
         }
     }
 
-    /// Iterates over the names of modules, given by the user, that are neither names nor paths of
-    /// layers. Each comes with a place, which the module begins ([`Named::Layer`]) or lies inside
-    /// ([`Named::Inside`]). A place is 0 for In (the operations before the first layer), the index
-    /// of a layer in [`names`](Self::names), or the length of [`names`](Self::names) for Out (the
-    /// operations after the last layer).
+    /// Iterates over the names that the user gave for modules or operations rather than layers.
+    /// Each comes with the index of its place: 0 for In (the operations before the first layer), an
+    /// index into [`names`](Self::names) for a layer, or the length of [`names`](Self::names) for
+    /// Out (the operations after the last layer). The index is in a [`Named::Layer`] if the place
+    /// begins with the module or operation, and otherwise in a [`Named::Inside`].
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         let place = move |operation| self.place(operation, &layers);
@@ -290,10 +291,10 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, where the module begins that the user
-    /// named (`name`). Then records in `named` whether a layer or Out (the operations after the
-    /// last layer) begins with the operation, or whether the operation is further inside a layer,
-    /// Out or In (the operations before the first layer).
+    /// Divides layers, if possible, until one begins with `operation`, the first operation that the
+    /// user's `name` stands for. Then adds `name` to the field `named`: as a [`Named::Layer`] if a
+    /// layer or Out (the operations after the last layer) begins with the operation, otherwise as a
+    /// [`Named::Inside`]. Adds nothing if `begins_place` returns `None`.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -314,10 +315,12 @@ impl Layering {
     }
 
     /// Returns whether a layer or Out (the operations after the last layer) begins with
-    /// `operation`. A layer begins with its first operation, and also with the first operation of
-    /// the first module that it calls. Out begins only with the latter. The result is false for
-    /// operations in In (those before the first layer), and `None` for those that run in Out before
-    /// any module is called there.
+    /// `operation`:
+    /// - A layer begins with its first operation, and also with the first one of the first module
+    ///   that it calls.
+    /// - Out begins with the first operation of the first module that it calls. For operations of
+    ///   Out before this one, the result is `None`.
+    /// - For operations of In (those before the first layer), the result is `Some(false)`.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -368,9 +371,9 @@ impl Layering {
         }
     }
 
-    /// Returns the layer that an operation has by its name, by its inputs or, for a Call, by the
-    /// operation after it; `None` if there is none. An operation that only matches the regex for
-    /// inputs of the first layer runs before the layers, so the result is `None` for it too.
+    /// Returns the layer of an operation by its name, by its inputs or, for a Call, by the
+    /// operation after it; `None` if these give none. The regex for inputs of the first layer gives
+    /// no layer here, since operations that match it, such as an embedding, run before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let layer = self.layers[operation];
         (layer != NO_LAYER && self.notes[operation] != Note::InputsRegexLayer0).then_some(layer)

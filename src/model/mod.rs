@@ -86,8 +86,8 @@ pub struct Model {
     /// one tile with the same equivalence class and the same use set (the operation groups that use
     /// a variable) are stored as one group. This field has most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and that an operation uses, because one
-    /// of its programs (`CodeCopy`) copies code to them.
+    /// The lowered variables that hold code or vertex state and to which programs of operations
+    /// (`CodeCopy`) copy code.
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.
@@ -97,9 +97,9 @@ pub struct Model {
     /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
     /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
-    /// One entry per call of a function that is called from several places: the called function, as
-    /// the index of its body among the profile's programs. A call has no entry if debug contexts
-    /// record which original operation each operation of the body replaced.
+    /// One entry per call of a function that is called from several places: the function, as the
+    /// index of its body among the profile's programs. A call has no entry if debug contexts give
+    /// the operations in it names of their own.
     pub calls: Vec<u32>,
     /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
@@ -107,7 +107,7 @@ pub struct Model {
     pub vertex_code: Vec<TileBytes>,
     /// The programs that have vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
-    /// The bytes on each tile that the compiler recorded for the program as a whole.
+    /// The memory of each tile, and of each category of variables, as the compiler recorded it.
     pub recorded: Recorded,
     /// The liveness step at which the backward pass begins; `None` for inference.
     pub backward_start: Option<u32>,

@@ -91,16 +91,16 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the debug context that records which original operations the compiler replaced by the
-    /// operations in the body of `call`. `enclosing` has the contexts with such records of the
-    /// Calls around `call`.
+    /// Returns the debug context that records which original operations the operations in the body
+    /// of `call` replaced. `enclosing` has the contexts of the Calls around `call` that record this
+    /// for their bodies.
     ///
-    /// - If one of them records that `call` itself replaced an original Call, the result is the
-    ///   context of the original Call.
-    /// - Otherwise, the result is the first context with such records on the way from the context
-    ///   of `call` to the root.
+    /// - If one of them records that `call` replaced an original Call, the result is the context of
+    ///   the original Call.
+    /// - Otherwise, it is the first context with such records from the context of `call` up to the
+    ///   root.
     ///
-    /// Returns `None` if this context has no such records.
+    /// Returns `None` if the context found in this way has no such records.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -189,10 +189,10 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of an operation from its debug contexts; `None` if they have no name. An
-    /// operation in an outlined function has the name of the original operation that it replaced,
-    /// if debug contexts of the Calls around it record the original. The innermost Call with such a
-    /// record decides.
+    /// Returns the name of an operation from its debug contexts; `None` if they have none. An
+    /// operation in an outlined function replaced a different original operation for each call. If
+    /// debug contexts of the Calls around it record the original (the innermost Call decides), the
+    /// result is the name of the original.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context);
         let named_by = *self.paired_contexts[operation.path]
@@ -201,9 +201,8 @@ impl<'a> Namer<'a> {
             .find_map(|context| self.pairs[context].get(&uid))
             .unwrap_or(&uid);
         let debug_info = self.debug_info;
-        // Returns the first non-empty name in the debug contexts of one software layer, from the
-        // context with id `named_by` up to the root. PopXL gives names to contexts, and all other
-        // layers have a field for names.
+        // Returns the first non-empty name in the debug contexts of a software layer, such as
+        // PopTorch, from the context with id `named_by` up to the root.
         let first = |layer: SoftwareLayer| {
             debug_info
                 .chain(named_by)

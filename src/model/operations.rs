@@ -66,7 +66,7 @@ pub enum Pass {
     Forward,
     /// Backward pass: the operation begins at or after the start of the backward pass.
     Backward,
-    /// Update of the weights.
+    /// Weight update: the operation belongs to the update of weights from gradients.
     Update,
     /// Forward and backward pass: the operation has steps before the start of the backward pass and
     /// steps after it. This happens if calls in both passes share the steps of one function body,
@@ -154,9 +154,9 @@ pub struct UnnamedOperation {
     pub programs: Vec<u32>,
 }
 
-/// All operations with the same debug context, before they get names. `first` is the operation that
-/// the walk over the program tree reaches first. Its `programs` stand for the programs of all
-/// operations of the group.
+/// All operations with the same debug context (id `uid`), before they get names. `first` is the
+/// index of the first one in the walk over the program tree. `programs` has the programs of this
+/// operation only, from which the code and the variables of the whole group are found.
 pub struct UnnamedGroup {
     pub uid: u64,
     pub first: u32,

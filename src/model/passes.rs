@@ -95,9 +95,10 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // Besides parameters, an update uses fewer than `tolerated` bytes that outlive it, and
-        // fewer than `tolerated` bytes from the forward pass. So single numbers are permitted. But
-        // in an operation marked as backward, even a single number may be a gradient.
+        // Of variables that are no parameters, an update uses fewer than `tolerated` bytes that are
+        // live after its last step, and fewer than `tolerated` bytes from the forward pass. This
+        // permits single numbers, such as a scale of all gradients. But in an operation marked as
+        // backward, even a single number may be a gradient.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -110,10 +111,11 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation is taken as an update under three conditions:
+/// An operation that may be an update ([`needed_tolerance`]) is taken as one under three
+/// conditions:
 /// - Its only results are parameters.
-/// - It begins after the step S, the first step by which parameters with half of the bytes of all
-///   parameters were read.
+/// - It begins at the step S or later. S is the first step by which operations have begun that read
+///   half of the bytes of all parameters read.
 /// - Of the variables made before S, it uses only parameters.
 ///
 /// Inference that writes a cache or running statistics does not match, because each layer writes
@@ -187,9 +189,9 @@ struct Uses {
     /// Bytes, over all tiles, of the variables that the operation group uses and that are live
     /// after its last step. Parameters do not count.
     outliving: u64,
-    /// Bytes, over all tiles, of the variables that the operation group uses and that are live
-    /// across the start of the backward pass. Parameters do not count. A group with such variables
-    /// computes gradients, so it is not an update.
+    /// Bytes, over all tiles, of the variables, without parameters, that the operation group uses
+    /// and that are live across the start of the backward pass. Such variables are results of the
+    /// forward pass. Operations that compute gradients use them, but updates do not.
     from_forward: u64,
 }
 

@@ -27,9 +27,9 @@ pub struct ProfileLookup {
 /// A tile and a liveness step at which some variables are live on the tile.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePlace {
-    /// Index of the tile on which the variables are live.
+    /// Index of the tile whose variables are wanted.
     pub tile: u32,
-    /// Index of the liveness step at which the variables are live.
+    /// Index of the liveness step at which the wanted variables are live.
     pub step: u32,
 }
 
@@ -78,9 +78,9 @@ impl ProfileLookup {
     /// size in the order of the profile. The entry of a tile that is not wanted is empty.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> Vec<Vec<TileVariable>> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
-        // One entry per tile: how many variables to find on it, and the largest variables that the
-        // loop below has found so far, each as its bytes and its index. The heap has the smallest
-        // of them on top.
+        // One entry per tile: the number of variables to find on it, and the largest variables
+        // found so far, as a heap with the smallest of them on top. A variable is given by its
+        // bytes and its index.
         let mut by_tile = vec![(0, BinaryHeap::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
             let (known, _) = &mut by_tile[tile as usize];

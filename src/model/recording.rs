@@ -66,8 +66,9 @@ impl Label {
         }
     }
 
-    /// Returns the name by which the tensor is compared with weights: the id of the tensor or, if
-    /// the id is unknown, the name of its variables without a `#` at the end.
+    /// Returns the name of the tensor by which it is recognised, for example, as an accumulator of
+    /// a weight: its id in the framework or, if the id is unknown, its name in the profile without
+    /// `#` at the end.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')

@@ -29,8 +29,8 @@ pub fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // A variable that no operation uses is in every stage, whatever its label (the name of
-            // its tensor) is, so it needs none.
+            // A variable that no operation uses is in every stage. Its label (the name of its
+            // tensor) changes nothing, so it is ignored.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         })
         .collect();
@@ -53,10 +53,10 @@ pub fn refine(
 }
 
 /// Divides use sets (the operation groups that use a variable) so that all variables of a set have
-/// the same value: the same label (name of the tensor), or the same use set of the partner, such as
-/// the weight of an optimizer's moment. `values` has pairs of a variable and its value. A new set
-/// has the operation groups of the set from which its variables come; `mark` computes its label and
-/// partner from the label of that set and the value. Returns the sets that were divided.
+/// the same value. `values` has pairs of a variable and its value: a label (name of the tensor), or
+/// the use set of the partner, such as the weight of an optimizer's moment. `mark` returns the
+/// label and the partner of a new set, from the label of the old set and the value. Returns the
+/// sets that were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -99,10 +99,11 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds partners for variables with which only one operation computes, if it works on the
-    /// whole model. Such a variable may be an optimizer's moment. Its partner, such as a weight, is
-    /// used by the same compute set, and other operations compute with it too. Returns the
-    /// variables with exactly one partner, ascending, and the use sets of the partners.
+    /// Finds the partners of variables, such as the weight of an optimizer's moment. A variable can
+    /// have a partner if only one operation computes with it, and this operation works on the whole
+    /// model. The partner is used by the same compute set, and other operations compute with it
+    /// too. Returns the variables with exactly one partner, ascending, and the use sets of the
+    /// partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();
         let of_group = |group: &UnnamedGroup| {
@@ -125,9 +126,6 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds partners for those variables of a compute set with which no other operation computes,
-    /// such as the weight for an optimizer's moment. `program` runs the compute set, and
-    /// `compute_sets` is the number of compute sets of the program's operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -163,11 +161,12 @@ impl Pairing<'_> {
             .copied()
     }
 
-    /// Finds partners for those variables of a program with which no other operation computes, such
-    /// as the weight for an optimizer's moment. Candidates are the program's other variables on the
-    /// same tile with an equal number of elements. If several variables have the same tile and
-    /// size, the first gets the first candidate, the second the second, and so on. State (variables
-    /// with a label, the name of a tensor) and temporaries (without one) are paired separately.
+    /// Finds partners, such as the weight of an optimizer's moment, for those variables of
+    /// `program` with which only the program's own operation computes. The candidates are the
+    /// program's other variables on the same tile with equally many elements. If several variables
+    /// have the same tile and size, the first gets the first candidate, the second the second, and
+    /// so on. State (variables with a label, the name of a tensor) and temporaries (without one)
+    /// are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let Variables { tiles, bytes, .. } = &self.profile.variables;
         let place = |variable: u32| (tiles[variable as usize], bytes[variable as usize]);
@@ -177,9 +176,6 @@ impl Pairing<'_> {
             .partition(|&(_, variable)| self.has_shared_set(variable));
         let set_of = |variable: u32| self.set_of[variable as usize];
         others.sort_by_cached_key(|&(place, variable)| (place, set_of(variable)));
-        // Of the variables that only this operation computes with, those with a label (the
-        // framework's name of the tensor) are state, such as an optimizer's moments. The others are
-        // temporaries.
         let is_state =
             |&(_, variable): &PlacedVariable| self.profile.variables.label(variable) != 0;
         let (state, temporaries): (Vec<_>, Vec<_>) = unshared.into_iter().partition(is_state);
@@ -215,9 +211,9 @@ type PlacedVariable = (TileAndBytes, u32);
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
 /// Returns [`WIDTHS`], the possible ratios of the element size of a variable to that of its partner
-/// (such as the weight of an optimizer's moment), the likeliest first: the ratio by which the most
-/// of the variables `unshared` have a candidate of the right size in `others` (sorted). With other
-/// ratios, an unrelated weight on the tile may have the right size by chance.
+/// (such as the weight of an optimizer's moment), the likeliest first. A ratio is likely if it
+/// gives many of the variables `unshared` a candidate of the right size in `others` (sorted). With
+/// other ratios, an unrelated weight on the tile may have the right size by chance.
 fn widths(unshared: &[PlacedVariable], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {

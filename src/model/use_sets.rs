@@ -68,8 +68,9 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a use set with the same operation groups as `set`, but with another label (the name of
-    /// a tensor) and partner (the weight of an optimizer's moment), and returns its index.
+    /// Adds a use set (the operation groups that use a variable) and returns its index. It has the
+    /// same operation groups as `set`, but another label (the name of a tensor) and partner (such
+    /// as the weight of an optimizer's moment).
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let Node { smaller, group, .. } = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -89,10 +90,10 @@ impl UseSets {
         self.nodes[set as usize].label
     }
 
-    /// Returns the use set of the partners of the variables with the use set `set` (the operation
-    /// groups that use a variable); `None` if they have no partners. For example, the partner of an
-    /// optimizer's moment is its weight. A variable and its partner are used by the same compute
-    /// set, in an operation that works on the whole model.
+    /// Returns the use set of the partners of some variables; `None` if they have none. `set` is
+    /// the use set of the variables (the operation groups that use them). The partner of an
+    /// optimizer's moment, for example, is its weight. Both are used by the same compute set, in an
+    /// operation that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.nodes[set as usize].partner).filter(|&partner| partner != NO_USERS)
     }
@@ -177,9 +178,9 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // One entry per use set (the operation groups that use a variable): the operation group that
-    // last extended it, and the larger set that this made. The variables of the smaller set that
-    // this group uses move to the larger set.
+    // One entry per use set (the operation groups that use a variable): the last operation group
+    // that was added to it, and the set that this made. All variables of the old set that this
+    // group uses get the new set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -214,9 +215,9 @@ fn of_variables<'a>(
     Ok((set_of, sets))
 }
 
-/// The use sets of the variables of each compute set and of each memory region that an exchange or
-/// copy names. A use set is the set of operation groups that use a variable. The index avoids
-/// further passes over the lists of variables, which are some thousand times longer.
+/// The use sets of the variables of each compute set, and of each memory region (variables that an
+/// exchange or copy reads or writes). A use set is the set of operation groups that use a variable.
+/// These lists are some thousand times shorter than the lists of the variables themselves.
 pub struct UseSetIndex {
     /// One entry per compute set in [`Profile::compute_set_variables`]: the use sets (the operation
     /// groups that use each variable) of its variables, ascending.
@@ -227,9 +228,6 @@ pub struct UseSetIndex {
 }
 
 impl UseSetIndex {
-    /// Lists, for each compute set and memory region, the use sets of its variables (the operation
-    /// groups that use a variable). `set_of` has the use set of each variable, and `sets` is the
-    /// number of use sets.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let mut index = Self {
             of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
@@ -239,9 +237,9 @@ impl UseSetIndex {
         index
     }
 
-    /// Lists the use sets (the operation groups that use a variable) of a compute set or memory
-    /// region again if `is_stale` returns `true` for its present list of use sets. The other
-    /// parameters are those of [`new`](Self::new).
+    /// Renews the lists of the compute sets and memory regions for which `is_stale`, called with
+    /// the old list, returns true. `set_of` has the present use set of each variable (the operation
+    /// groups that use it), and `sets` is the number of use sets.
     pub fn update(
         &mut self,
         profile: &Profile,
@@ -250,9 +248,9 @@ impl UseSetIndex {
         is_stale: impl Fn(&[u32]) -> bool + Sync,
     ) {
         let update = |lists: &VariableLists, used: &mut [Box<[u32]>]| {
-            // Many variables of a compute set or memory region have the same use set, mostly that
-            // of the variable before. `seen` marks the use sets that are already in the list of
-            // this compute set or region, and is then cleared.
+            // Many variables of a compute set or memory region have the same use set (the operation
+            // groups that use a variable), mostly that of the variable before. A use set is listed
+            // only once: `seen` marks those in the list, and is cleared for the next list.
             let update_list = |seen: &mut Vec<bool>, (list, used): (usize, &mut Box<[u32]>)| {
                 let members = lists.members(list as u32).iter();
                 let all = members.map(|&variable| set_of[variable as usize]);

@@ -43,8 +43,8 @@ pub struct VariableUse {
 /// set of operation groups that use a variable).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
-    /// The pair of equivalence class and use set (the operation groups that use a variable), as an
-    /// index into [`VariableGroups::uses`](super::VariableGroups::uses).
+    /// The equivalence class and the use set of the variables (the operation groups that use them),
+    /// as an index into [`VariableGroups::uses`](super::VariableGroups::uses).
     pub number: u32,
     /// Bytes on the tile of the variables with this equivalence class and use set (the operation
     /// groups that use a variable).
@@ -83,9 +83,10 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does, without a list of
-    /// the groups. `tile` returns the tile (below `tiles`) of the group with a given index, and
-    /// `group` returns the group, or `None` to leave it out. All classes must be below `classes`.
+    /// Sorts `count` groups of variables by tile, equivalence class and use set, and joins those in
+    /// which all three are equal, as [`new`](Self::new) does. The functions `tile` and `group`
+    /// return the tile (below `tiles`) and the group for an index, so that no list of them is
+    /// needed. A group that is `None` is left out. All classes must be below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,
@@ -113,9 +114,9 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // The groups of variables are divided into parts, at most one per thread, and each part is
-        // summed up separately. Each part has one sum per equivalence class, so if there are many
-        // classes, fewer parts are made.
+        // The bytes of the groups are summed up in parts, at most one per thread. Each part needs a
+        // list with one entry per equivalence class of variables, so fewer parts are made if there
+        // are many classes.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()
@@ -308,11 +309,10 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per equivalence class of variables: the first use set that was added with this
-    /// class ([`NO_SET`] if there is none), and the value of this pair of class and use set.
+    /// One entry per equivalence class: the use set that was first added with this class
+    /// ([`NO_SET`] if there is none), and the value of this class and use set. Values of further
+    /// use sets of the class are in `others`.
     first: Vec<(u32, T)>,
-    /// The values of all other pairs: those of an equivalence class and a use set that is not the
-    /// first one of the class.
     others: FxHashMap<(u32, u32), T>,
 }
 

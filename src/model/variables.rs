@@ -22,8 +22,7 @@ pub struct LoweredVariables {
     /// Variables that hold code or vertex state. Their category shows what they hold
     /// ([`CodeKind::categories`]).
     pub code: VariableGroups,
-    /// The variables of `code` that an operation uses, because one of its programs (`CodeCopy`)
-    /// copies code to them.
+    /// The variables of `code` to which programs of operations (`CodeCopy`) copy code.
     pub used_code: VariableGroups,
     /// One entry per [`CodeKind`]: the bytes, on each tile, of the variables that hold this kind of
     /// code.
@@ -103,13 +102,17 @@ fn recorded_code(
 /// IPUs and all steps of the profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// Index of the tile with the most live bytes; of several, the lowest index.
+    /// Index of the tile on which the most bytes (data and code) are live at any one step; of
+    /// several such tiles, the lowest index.
     pub tile: u32,
-    /// Index of the liveness step with the most live bytes on the tile; of several, the first step.
+    /// Index of the liveness step at which the most bytes are live on the tile with index `tile`;
+    /// of several such steps, the first.
     pub step: u32,
-    /// Bytes of all variables that are live on this tile at this step.
+    /// Bytes of all variables that are live at the peak: on the tile and at the step with the most
+    /// live bytes.
     pub bytes: u64,
-    /// All variables that are live on this tile at this step, the largest first.
+    /// All variables that are live at the peak (the tile and the step with the most live bytes),
+    /// the largest first.
     pub variables: Vec<NamedVariable>,
 }
 

@@ -175,9 +175,8 @@ pub struct CallSites {
     /// Call.
     pub outermost: Vec<Option<Path>>,
     /// One entry per call path (list of Calls): its innermost Call of a function that is called
-    /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call does not count if
-    /// debug contexts record which operations the function's body replaced: then the operations in
-    /// the body have names of their own in each call.
+    /// from several places, as an index into `functions`; [`NO_CALL`] if there is none. A Call does
+    /// not count if debug contexts give the operations in it names of their own.
     pub call_of: Vec<u32>,
     /// One entry per Call of a function that is called from several places: the function, as the
     /// index of its body in `Programs::all`.
@@ -186,8 +185,8 @@ pub struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of Calls) of which debug contexts record the original operations that the
-    /// operations of the called function replaced.
+    /// paths (lists of Calls) on which debug contexts give operations names of their own: those of
+    /// the original operations that they replaced.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -221,10 +220,10 @@ pub struct StepIndex {
     /// One entry per liveness step: the Calls that lead to the step, as a call path in `paths`.
     calls: Vec<Path>,
     /// All call paths (lists of Calls): first those that the walk over the program tree found, then
-    /// those that only liveness steps have.
+    /// others that follow from the parents of liveness steps.
     paths: CallPaths,
-    /// Number of call paths (lists of Calls), with the empty one, that the walk over the program
-    /// tree found. Call paths with smaller numbers come from the walk.
+    /// Number of call paths (lists of Calls) that the walk over the program tree found, with the
+    /// empty path. They are the [`Path`]s below this number; others come only from liveness steps.
     walked: Path,
 }
 
@@ -241,9 +240,9 @@ impl StepIndex {
         let mut open = Vec::new();
         for start in 0..steps.len() {
             index.of_program[steps[start].program as usize].push(start as u32);
-            // The call path of a step is the path of its parent step, with the parent's program
-            // added if that is a Call. So the paths of all steps above are found first. If the
-            // parents of a step form a circle, the way up ends where the circle closes.
+            // The call path of a step is the path of its parent step, extended by the parent's
+            // program if that is a Call. So the paths of all ancestors of the step are found first.
+            // If damaged data makes a step its own ancestor, the search for ancestors ends there.
             let mut next = Some(start);
             while let Some(step) = next.filter(|&step| index.calls[step] == UNKNOWN) {
                 index.calls[step] = EMPTY_PATH;
