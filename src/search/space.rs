@@ -169,15 +169,15 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // Unless all ranges are computed, those with more than `reach.bytes` bytes may be
-                // missing. A split with a peak above that may then be worse than one with a missing
-                // range.
+                // Missing ranges take more than `reach.bytes` bytes. If the peak of a split is also
+                // higher, a split with a missing range may be better, so ignore the split.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // A pipeline with all its ranges computed may give a split whose peak is above
-            // `reach.bytes`. Pipelines that lack ranges may then have a better split.
+            // If the lowest peak is above `reach.bytes`, and a pipeline lacks ranges (which take
+            // more than these bytes), a split with such a range may have a lower peak. Then search
+            // again.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest
@@ -247,8 +247,8 @@ impl<'a> Space<'a> {
             stages: costs.ipus.max(stages),
         };
         let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
-        // The only split into at most `stages` stages that obeys these constraints is the one with the
-        // cuts of `plan`, whatever profiles its stages take their costs from.
+        // Require every cut of `plan`. With at most `stages` stages, no other cut is possible, so
+        // the solver only chooses the profiles from which the stages take their costs.
         let constraints: Vec<_> = plan
             .cuts()
             .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))

@@ -28,8 +28,7 @@ use super::{
 };
 
 /// A node of the graph in which the integer program finds a path: the next stage starts at position
-/// `start`. The split has at most `total` stages, of which at most `left`, with the next one, may
-/// still follow.
+/// `start`. With it, at most `left` stages follow, of at most `total` in the whole split.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -44,8 +43,9 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether this stage begins one of the best splits, by the dynamic program, of the positions
-    /// from its start to the end. In the integer program, the stage then costs 0, otherwise 1.
+    /// Whether the dynamic program finds that a best split of the positions from the start of this
+    /// stage to the end may begin with this stage. The integer program charges 0 for such a stage,
+    /// 1 for any other.
     is_best: bool,
 }
 
@@ -71,10 +71,10 @@ pub fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
 }
 
 /// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
-/// the best split from each position (In, layer or Out) to the end by the dynamic program, and
-/// `best` the values of the best split of all positions. Beyond the maximum number of edges
-/// (`CheckedProblem::max_edges`), adds only the stages of one best split. Returns an error if a
-/// stage begins a better split than the dynamic program found.
+/// the best split from each position to the end, as the dynamic program found it, and `best` the
+/// values of the best split of all positions. Once there are `CheckedProblem::max_edges` edges,
+/// adds only stages of one best split. Returns an error if a stage begins a better split than the
+/// dynamic program found.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -84,16 +84,15 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position (In, layer or Out): `None` if no stage may start there; `Some(true)` if a
-    // stage of the one best split starts there that must not be left out, even beyond the maximum
-    // number of edges (stages); otherwise `Some(false)`.
+    // One entry per position (In, layers, Out): `None` if no stage may start there; otherwise
+    // whether the edges must include a stage of a best split that starts there, even beyond their
+    // maximum number.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Let splits into `left` stages begin at position 0. Usually `left` = `total` is enough,
-        // since it includes splits into fewer stages. If costs depend on the number of later
-        // stages, and the IPU does not matter, `left` is the exact number of stages, so each number
-        // is needed.
+        // Splits begin at position 0 with `left` stages to come: `total`, which usually includes
+        // splits into fewer stages. If a table has only splits into exact numbers of stages, and is
+        // for all these numbers, splits begin with any `left`.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
