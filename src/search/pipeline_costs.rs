@@ -19,9 +19,10 @@ use std::{
     sync::Arc,
 };
 
-/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show
-/// splits whose stages start at position 0 or near a cut of the shown split. Fewer than this number
-/// of positions count as near. If the cuts alone are more, only they count.
+/// Limits the splits that reports show in a model with more than
+/// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions: their stages start at position 0 or near a cut
+/// of the shown split. The positions closest to the cuts count as near, fewer than this number in
+/// all. If the cuts alone are as many, only they count.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -81,7 +82,7 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Returns a copy of these costs in which every profile of the model has the memory, times and
-    /// cut bytes of the profile with index `profile`.
+    /// bytes over cuts of the profile with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
         let count = self.by_profile.len();
         Self {

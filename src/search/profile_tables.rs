@@ -51,8 +51,8 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub enum Tiles {
-    /// Use the bytes of ranges that an earlier request computed, on whichever tiles. Compute
-    /// missing ones on the critical tiles (the fullest tiles of the splits found so far).
+    /// Use the bytes of ranges that an earlier request computed, whatever tiles it used. Compute
+    /// missing ranges on the critical tiles (the fullest tiles of the splits found so far).
     Known,
     /// Use the critical tiles (the fullest tiles of the splits found so far), on which the bytes of
     /// a range are lower bounds. Use all tiles if that takes less time
@@ -118,9 +118,10 @@ impl<'a> ProfileTables<'a> {
     }
 
     /// Returns whether a stage of the split `found`, checked on all tiles, needs more bytes than
-    /// `found` assumes. The bytes in `found` are lower bounds, from critical tiles only. The
-    /// fullest tile of each stage that needs more bytes becomes critical. Checks only stages that
-    /// take their costs from this profile, which has the index `own`.
+    /// `found` assumes. The bytes in `found` are lower bounds, from critical tiles (the fullest
+    /// tiles of splits found so far). The fullest tile of each stage that needs more bytes becomes
+    /// critical. Checks only stages that take their costs from this profile, which has the index
+    /// `own`.
     ///
     /// Also returns true, without a check, if the next search uses all tiles anyway
     /// ([`Tiles::Critical`]). `pipelines` is the number of pipelines that the search still
@@ -174,8 +175,8 @@ impl<'a> ProfileTables<'a> {
     }
 
     /// Returns the number of pipelines for which the bytes of ranges of positions are computed
-    /// together, in a single pass over the tiles, with at most `MAX_NUMBERS` numbers in memory. The
-    /// result is at least 1, even if one pipeline has more numbers.
+    /// together, in a single pass over the tiles, with at most `MAX_NUMBERS` table entries in
+    /// memory. The result is at least 1, even if one pipeline has more entries.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
@@ -274,8 +275,8 @@ impl<'a> ProfileTables<'a> {
             return Ok(index);
         }
         // Of all pipeline settings, only the recomputation of each layer changes the steps at which
-        // variables are live. Start from a pipeline with the same setting, if there is one, to
-        // reuse its liveness.
+        // variables are live. Start from the memory model of a pipeline with the same setting, if
+        // there is one, to reuse its liveness.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()

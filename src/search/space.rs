@@ -169,15 +169,15 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // Missing ranges take more than `reach.bytes` bytes. If the peak of a split is also
-                // higher, a split with a missing range may be better, so ignore the split.
+                // Unless all ranges are computed, ranges with more than `reach.bytes` bytes may be
+                // missing. A split whose peak is above `reach.bytes` may then be worse than one
+                // with such a range, so ignore it.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // If the lowest peak is above `reach.bytes`, and a pipeline lacks ranges (which take
-            // more than these bytes), a split with such a range may have a lower peak. Then search
-            // again.
+            // Search again, with larger ranges, if the lowest peak is above `reach.bytes` and some
+            // ranges are missing: a split with a missing range may have a lower peak.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest

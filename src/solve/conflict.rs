@@ -114,8 +114,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // There are fewer possible cuts than needed. If cuts at all boundaries would be enough,
-        // some are forbidden, and the message also names the constraints that forbid them.
+        // Too few cuts are possible between two pins (positions fixed to IPUs). If cuts at all
+        // boundaries there would be enough, some are forbidden, and the message also names the
+        // constraints that forbid them.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {

@@ -210,9 +210,9 @@ pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&C
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Prefer options to weights, then the constraint that forbids cuts up to the latest
-            // position. Of equal ones, take the first: `max_by_key` returns the last maximum, so
-            // search backwards.
+            // Prefer options to shared weights; among either, prefer the constraint that forbids
+            // cuts up to the latest position. Of equal ones, take the first: `max_by_key` returns
+            // the last maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

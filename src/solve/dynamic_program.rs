@@ -120,8 +120,8 @@ impl<'a> StagePass<'a> {
     }
 
     /// Finds the best split from each position to the end. Usually returns one table for all
-    /// numbers of stages. If costs depend on the number of stages after a stage, and limits or pins
-    /// (layers fixed to IPUs) on its IPU, returns one table for each total number of stages.
+    /// numbers of stages. If it matters both which IPU runs a stage (by limits or pins of layers)
+    /// and how many stages follow it (by costs), returns one table for each total number of stages.
     pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();

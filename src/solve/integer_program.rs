@@ -28,7 +28,7 @@ use super::{
 };
 
 /// A node of the graph in which the integer program finds a path: the next stage starts at position
-/// `start`. With it, at most `left` stages follow, of at most `total` in the whole split.
+/// `start`. It is one of at most `left` stages still to come. The whole split has at most `total`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -43,9 +43,8 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the dynamic program finds that a best split of the positions from the start of this
-    /// stage to the end may begin with this stage. The integer program charges 0 for such a stage,
-    /// 1 for any other.
+    /// Whether a split that begins with this stage is as good as any split of the positions from
+    /// the stage's start to the end. If so, the stage costs 0 in the integer program, otherwise 1.
     is_best: bool,
 }
 
@@ -90,9 +89,9 @@ fn add_edges(
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Splits begin at position 0 with `left` stages to come: `total`, which usually includes
-        // splits into fewer stages. If a table has only splits into exact numbers of stages, and is
-        // for all these numbers, splits begin with any `left`.
+        // Splits begin at position 0 with `total` stages left. This usually includes splits into
+        // fewer stages. If it does not, since costs depend on the number of later stages, splits
+        // begin with each number of stages left (unless each number has its own table).
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

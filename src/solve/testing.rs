@@ -287,9 +287,9 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns one memory limit for each of `places`, so that some ranges just fit: the bytes of one of
-/// the ranges, by its place among all ranges in twentieths. 0 is the range with the fewest bytes,
-/// 10 is in the middle. From 20 on, there is no limit.
+/// Returns one memory limit for each of `places`: the bytes of one of the ranges, so that some
+/// ranges just fit. Place 0 stands for the fewest bytes of any range, 10 for the median. From 20
+/// on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -348,8 +348,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
 }
 
 /// Makes the bytes of ranges as in a pipeline: the lower bounds in `costs`, plus bytes from the
-/// random `draws` that depend on the number of stages after the range. With `place_matters`, they
-/// are drawn for each of these numbers. Otherwise they rise by equal amounts with each stage.
+/// random `draws` that depend on the number of stages after the range. With `place_matters`, these
+/// bytes are drawn separately for each number. Otherwise they rise by equal amounts with each
+/// stage.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -380,9 +380,9 @@ impl StageTimes {
     /// Returns the forward cycles of the positions `range` that run again if each layer is
     /// recomputed:
     ///
-    /// - Positions with a backward pass run again, since it needs the results of the forward pass.
+    /// - Positions with a backward pass run again, since that pass needs the results.
     /// - In (the operations before the first layer) also runs again if the first layer does.
-    /// - Out (the operations after the last layer) does not.
+    /// - Out (the operations after the last layer) does not run again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
         // In (the operations before the first layer) may have no backward pass. It is then

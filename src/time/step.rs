@@ -380,7 +380,7 @@ impl Slots {
             (Some(every), Some(number)) => distinct_slots(passes, every, number),
             // Here, micro-batches enter without end, one every `every` slots (intervals of the
             // step). The pipeline is full from slot `passes - 1` on, in which the first micro-batch
-            // runs its last pass. One more micro-batch adds `every` full slots.
+            // runs its last pass. One more micro-batch adds `every` of these full slots.
             (Some(every), None) => (0..every).map(|slot| (passes - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);

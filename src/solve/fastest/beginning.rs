@@ -18,7 +18,8 @@ pub struct Beginning {
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
     /// Rank by cuts among beginnings of splits with equally many stages: earlier cuts have a lower
-    /// rank. [`without_beaten`] sets it; until then, it is the rank without the last stage.
+    /// rank. [`without_beaten`] sets it; until then, it is the rank of the beginning without its
+    /// last stage.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
@@ -30,7 +31,7 @@ pub struct Beginning {
     /// is, of its busiest IPU.
     pub busiest: Vec<u64>,
     /// The most bytes that any IPU with a stage of this beginning of a split sends or receives in a
-    /// slot (an interval of the step): in even slots, and in odd ones
+    /// slot (an interval of the step): in slots with an even index, and in those with an odd one
     /// ([`StageTimes::with_copies`]). One entry per profile that the next stage may have, since
     /// this profile determines the bytes that the next stage sends back.
     pub sent: Vec<[u128; 2]>,
@@ -76,9 +77,8 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
 /// others, ascending by their lower bounds on the time of a step.
 pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
     // Compare beginnings of splits only if they end at the same position and, with several
-    // profiles, have the same first stage. The reason for this: if Out (the operations after the
-    // last layer) is on the first IPU, the first stage's profile determines the bytes that Out
-    // sends back.
+    // profiles, have the same first stage. The first stage matters if Out (the operations after the
+    // last layer) is on its IPU: its profile then determines the bytes that Out sends back.
     let place = |one: &Beginning| {
         let first =
             (one.sent.len() > 1).then(|| (one.stages[0].positions.end, one.stages[0].profile));
@@ -129,7 +129,7 @@ pub struct Level {
 struct Term {
     is_closed: bool,
     /// Index of the group to which these slots of the step belonged when the stage before was
-    /// placed (in [`Level::open`] of that stage); 0 for the first stage.
+    /// placed, in [`Level::open`] of that level; 0 for the first stage.
     from: usize,
     /// Index into [`NextStage::active`]: the passes (forward, backward) that the newly placed stage
     /// runs in each slot of this group. Includes those of Out (the operations after the last layer)

@@ -26,7 +26,8 @@ pub struct RestBounds {
 }
 
 /// Computes lower bounds on the cycles of the last n stages of a split, for each n up to `stages`.
-/// The split must have exactly `stages` stages if it matters which IPU runs a stage.
+/// If it matters which IPU runs a stage, they only hold for splits into exactly `stages` stages,
+/// whose last stage is on the IPU with index `stages - 1`.
 pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
@@ -43,11 +44,11 @@ pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 /// is an interval of a step. In all slots of one kind, the same stages run the same passes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestActivity {
-    /// Index into [`CyclesByPasses`]: the passes that every stage not placed yet runs in each slot
-    /// of this kind. A pass that only some of them run is left out.
+    /// Index into [`CyclesByPasses`]: the passes that every stage not placed yet runs in a slot (an
+    /// interval of the step). A pass that only some of them run is left out.
     busiest: usize,
-    /// Index into [`CyclesByPasses`]: the passes that the next stage to be placed runs in each slot
-    /// of this kind.
+    /// Index into [`CyclesByPasses`]: the passes that the next stage to be placed runs in a slot
+    /// (an interval of the step).
     first: usize,
 }
 

@@ -34,8 +34,8 @@ use std::{collections::BTreeMap, slice, sync::Arc};
 /// stages), over all numbers of stages. This number of additions takes some tenths of a second.
 pub const MAX_TRIES: u64 = 50_000;
 /// Before the full search, a short one for each number of stages adds a stage at most [`MAX_TRIES`]
-/// / [`FIRST_SEARCH`] times. It finds a fast split soon, so that the full search can rule out more
-/// splits that cannot be faster.
+/// / [`FIRST_SEARCH`] times. It finds a fast split soon. Compared with this split, the full search
+/// can rule out more splits as too slow.
 const FIRST_SEARCH: u64 = 25;
 /// Maximum number of stages of the splits that the search tries; there are too many splits into
 /// more stages. If more stages are allowed, the search does not claim that its split is the
@@ -127,7 +127,7 @@ struct StageSearch<'a> {
     /// Lower bounds on the cycles of the last stages of a split, by the number of these stages.
     rests: Arc<RestsByStages>,
     /// Lower bound on the step time of every split into `stages` stages: the time that the slowest
-    /// stage takes for all micro-batches.
+    /// stage takes at least for all micro-batches.
     at_least: Rate,
 }
 
@@ -161,9 +161,10 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Searches for splits into `self.stages` stages that are better than `best`, and replaces
-    /// `best` by each. Adds a stage to a beginning of a split (its first stages) at most `left`
-    /// times, and subtracts the additions from `left`. Returns `None` if every split was tried or
-    /// ruled out. Otherwise, returns a lower bound on the step time of the remaining splits.
+    /// `best` by each one found. Adds a stage to a beginning of a split (its first stages) at most
+    /// `left` times, and subtracts the additions from `left`. Returns `None` if every split was
+    /// tried or ruled out. Otherwise, returns a lower bound on the step time of the remaining
+    /// splits.
     fn run(&self, best: &mut TimedSplit, left: &mut u64) -> Option<Rate> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;

@@ -142,7 +142,7 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // Four stages are needed, since three cuts are (the limit is 5 bytes):
+    // Under the limit of 5 bytes, three cuts make four stages:
     //
     // - before position 1, by a constraint
     // - before position 2, since positions 1 and 2 take 6 bytes
