@@ -105,8 +105,8 @@ pub fn most_over(
     ))
 }
 
-/// Returns the changes of the model that free memory in `stage`: each more than a thousandth of the
-/// bytes on its fullest tile. `fullest` is the memory of `stage` on each tile.
+/// Returns the changes of the model that may each free more than a thousandth of the bytes on the
+/// fullest tile of `stage`. `fullest` is the memory of `stage` on each tile.
 fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
     let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();

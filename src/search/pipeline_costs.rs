@@ -19,10 +19,10 @@ use std::{
     sync::Arc,
 };
 
-/// Exclusive upper bound on the number of positions near a cut of the shown split. In a model with
-/// more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports only show other splits whose
-/// stages start near these cuts or at position 0. The distance that counts as near is as large as
-/// the bound allows. If it allows none, only the cuts themselves count.
+/// Limits the splits that reports show in a model with more than
+/// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions: their stages start at position 0 or near a cut
+/// of the shown split. The positions closest to the cuts count as near, fewer than this number in
+/// all. If the cuts alone are as many, only they count.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -81,7 +81,8 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns the costs as if all profiles of the model were equal to the one with index `profile`.
+    /// Returns a copy of these costs in which every profile of the model has the memory, times and
+    /// bytes over cuts of the profile with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
         let count = self.by_profile.len();
         Self {
@@ -132,9 +133,12 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.replicas_in(self.pipeline())
     }
 
-    /// Returns the constraints on splits in this pipeline: those of the user, and one for each
-    /// weight that several positions share. If stages work at the same time, also one for each
-    /// series of layers that a micro-batch runs through several times.
+    /// Returns the constraints on splits in this pipeline:
+    ///
+    /// - those of the user
+    /// - for each weight that several positions share: these positions are in one stage
+    /// - for each series of layers that a micro-batch runs through several times: these layers are
+    ///   in one stage, unless stages work one after the other
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.request().constraints

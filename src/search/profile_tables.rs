@@ -22,12 +22,12 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc};
 /// bytes, and states the bytes of one range of layers for one number of stages after the range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// Upper bounds on the ranges of positions (In, layers, Out) whose memory and time are computed.
-/// Larger ranges may be left out, to save time.
+/// Determines for which ranges of positions (In, layers, Out) the bytes are computed. Other ranges
+/// may be left out, to save time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The memory and time of a range of positions are computed if it takes at most this number of
-    /// bytes on its fullest tile.
+    /// Ranges of positions that take more than this number of bytes on their fullest tile may be
+    /// left out.
     pub bytes: u64,
     /// Maximum number of stages of the splits for which ranges are computed. It matters because a
     /// stage may need more bytes the more stages follow it.
@@ -51,15 +51,14 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub enum Tiles {
-    /// The tiles on which an earlier request computed the bytes of the same ranges, even if further
-    /// tiles became critical (fullest tiles of splits) since. Ranges that are not computed yet are
-    /// computed on all critical tiles.
+    /// Use the bytes of ranges that an earlier request computed, whatever tiles it used. Compute
+    /// missing ranges on the critical tiles (the fullest tiles of the splits found so far).
     Known,
-    /// All critical tiles: the fullest tiles of the splits that the search has found so far. Bytes
-    /// that are computed only on these tiles are lower bounds. If all tiles of the model take less
-    /// time ([`ProfileTables::takes_all_tiles`]), they are used instead.
+    /// Use the critical tiles (the fullest tiles of the splits found so far), on which the bytes of
+    /// a range are lower bounds. Use all tiles if that takes less time
+    /// ([`ProfileTables::takes_all_tiles`]).
     Critical,
-    /// All tiles of the model, so that the bytes of ranges are exact, not only lower bounds.
+    /// Use all tiles of the model, on which the bytes of a range are exact.
     All,
 }
 
@@ -118,14 +117,15 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Checks on all tiles whether stages of the split `found` need more bytes than `found`
-    /// assumes: it only has lower bounds, from critical tiles (fullest tiles of splits). Only
-    /// stages with costs from this profile, which has the index `own`, are checked. The fullest
-    /// tile of each stage that needs more bytes becomes critical.
+    /// Returns whether a stage of the split `found`, checked on all tiles, needs more bytes than
+    /// `found` assumes. The bytes in `found` are lower bounds, from critical tiles (the fullest
+    /// tiles of splits found so far). The fullest tile of each stage that needs more bytes becomes
+    /// critical. Checks only stages that take their costs from this profile, which has the index
+    /// `own`.
     ///
-    /// `pipelines` is the number of pipelines that the search still compares. If the search will
-    /// compute the ranges of these pipelines on all tiles anyway ([`Tiles::Critical`]), no stage is
-    /// checked, and `true` is returned.
+    /// Also returns true, without a check, if the next search uses all tiles anyway
+    /// ([`Tiles::Critical`]). `pipelines` is the number of pipelines that the search still
+    /// compares.
     pub(super) fn needs_more(
         &self,
         found: &Candidate,
@@ -174,9 +174,9 @@ impl<'a> ProfileTables<'a> {
             || pipelines == 1 && self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns the number of pipelines whose ranges of positions can be computed together in a
-    /// single pass over the tiles, so that at most `MAX_NUMBERS` costs (bytes of a range) are in
-    /// memory. It is at least one, even if one pipeline alone has more costs.
+    /// Returns the number of pipelines for which the bytes of ranges of positions are computed
+    /// together, in a single pass over the tiles, with at most `MAX_NUMBERS` table entries in
+    /// memory. The result is at least 1, even if one pipeline has more entries.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
@@ -239,9 +239,9 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // Returns the number of critical tiles (fullest tiles of splits) on which the bytes of a
-        // pipeline's ranges need not be computed again. It is 0, so all are computed again, if the
-        // bounds on ranges (`reach`) change or all tiles of the model are needed.
+        // Returns on how many critical tiles (fullest tiles of splits) the computed bytes of a
+        // pipeline's ranges can be kept. Returns 0 if none can be kept, since the bounds `reach`
+        // changed or all tiles of the model are needed.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -274,9 +274,9 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // The steps at which variables are live depend on one thing in a pipeline: whether it
-        // recomputes each layer. So make the memory model from that of a pipeline that is equal in
-        // this, if there is one. Then the liveness is not computed again.
+        // Of all pipeline settings, only the recomputation of each layer changes the steps at which
+        // variables are live. Start from the memory model of a pipeline with the same setting, if
+        // there is one, to reuse its liveness.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()

@@ -173,8 +173,7 @@ impl SearchOptions {
 }
 
 impl SearchRequest {
-    /// Returns the highest memory limit of any IPU, which is the maximum bytes of a stage on each
-    /// tile.
+    /// Returns the highest memory limit of any IPU, in bytes on each tile. No stage may take more.
     pub fn highest_limit(&self) -> u64 {
         self.limits.iter().copied().max().unwrap_or(0)
     }
@@ -253,7 +252,8 @@ impl Reserve {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                // The reserved bytes are less than `memory`, so they fit in 64 bits.
+                // A share is at most 100 %, so the reserve is at most `memory`, which fits in 64
+                // bits.
                 u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }

@@ -174,8 +174,8 @@ pub enum Outcome {
 /// The reason why no split fits, with the layers that take too much memory and ways to reduce it.
 #[derive(Debug)]
 pub struct Refused {
-    /// The reason why every split is over a limit or breaks a constraint, in the pipeline of the
-    /// split that the report shows, and with the same layers.
+    /// The reason why no split is within the limits and obeys the constraints, for the layers and
+    /// the pipeline of the split that the report shows.
     pub refusal: Refusal,
     /// The ranges of positions that exceed the limits, each with the bytes on its fullest tile.
     /// These ranges prove that no split fits.
@@ -207,7 +207,8 @@ pub enum Word {
 }
 
 impl fmt::Display for Word {
-    /// Writes the option as a user types it, or nothing if the option is left out.
+    /// Writes the option and its value as a user types them, such as `--num-ipus 4`. Writes nothing
+    /// for a word that leaves out an option or a constraint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Set(option, value) | Self::Add(option, value) => write!(f, "{option} {value}"),

@@ -24,7 +24,8 @@ pub struct ShownSplit {
     pub memory: Vec<StageMemory>,
     /// Whether the split is within all limits, obeys all constraints, and includes every position.
     pub fits: bool,
-    /// The constraints that the split breaks if the user gave it; empty for any other split.
+    /// The constraints that the split breaks. Only a split that the user gave can break any; for
+    /// other splits, the list is empty.
     pub broken: Vec<Constraint>,
     /// The positions (In, layers, Out) that exceed the highest limit even as the only position of a
     /// stage, in ascending order, each with the memory of this stage. The list is empty if the

@@ -169,15 +169,15 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // Unless all ranges are computed, those with more than `reach.bytes` bytes may be
-                // missing. A split with a peak above that may then be worse than one with a missing
-                // range.
+                // Unless all ranges are computed, ranges with more than `reach.bytes` bytes may be
+                // missing. A split whose peak is above `reach.bytes` may then be worse than one
+                // with such a range, so ignore it.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // A pipeline with all its ranges computed may give a split whose peak is above
-            // `reach.bytes`. Pipelines that lack ranges may then have a better split.
+            // Search again, with larger ranges, if the lowest peak is above `reach.bytes` and some
+            // ranges are missing: a split with a missing range may have a lower peak.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest
@@ -247,8 +247,8 @@ impl<'a> Space<'a> {
             stages: costs.ipus.max(stages),
         };
         let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
-        // The only split into at most `stages` stages that obeys these constraints is the one with the
-        // cuts of `plan`, whatever profiles its stages take their costs from.
+        // Require every cut of `plan`. With at most `stages` stages, no other cut is possible, so
+        // the solver only chooses the profiles from which the stages take their costs.
         let constraints: Vec<_> = plan
             .cuts()
             .map(|position| Constraint::option(Rule::CutBefore { position }, "--splits"))

@@ -21,9 +21,9 @@ pub struct CheckedProblem<'a> {
     /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
     /// stages.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split. It is limited by the numbers of IPUs and positions, and
-    /// by the last pin: if it fixes a position to IPU n, exactly n stages are before this
-    /// position's stage.
+    /// Maximum number of stages of a split, by the numbers of IPUs and positions. A pin (a position
+    /// fixed to an IPU) may lower it: if the last position is fixed to IPU 1, a split has two
+    /// stages.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
     /// Beyond this number, only the stages of one best split are still added.
@@ -127,9 +127,9 @@ impl<'a> CheckedProblem<'a> {
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limit_of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // The constraints are known to be consistent, so a later position is never fixed to an
-        // earlier IPU. So if the first and the last pin in `range` have one IPU, all pins between
-        // them have it, too.
+        // A pin (a position fixed to an IPU) never has an earlier IPU than the pin before it, since
+        // the constraints passed their checks. If the first and the last pin in `range` have the
+        // IPU of this stage, all pins between them have it, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]

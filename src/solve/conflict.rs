@@ -114,9 +114,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // Fewer than `needed` cuts are possible between the positions that `before` and `pin` fix
-        // to IPUs. If there are at least `needed` boundaries between positions there, the reason is
-        // that constraints forbid some of the cuts, so the message names these constraints.
+        // Too few cuts are possible between two pins (positions fixed to IPUs). If cuts at all
+        // boundaries there would be enough, some are forbidden, and the message also names the
+        // constraints that forbid them.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -150,9 +150,8 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The error message names the pins (positions fixed to IPUs) first, then the constraints that
-    // require cuts, from the last cut to the first. There is room for `allowed` cuts, so the last
-    // ones are too many.
+    // The message names the pins (positions fixed to IPUs) first, then the constraints that require
+    // cuts, from the last position to the first.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

@@ -25,8 +25,7 @@ pub enum Origin {
     /// be in one stage.
     Weight(TiedWeight),
     /// Positions that each micro-batch runs through several times; the field is the number of runs.
-    /// If these positions were in different stages, the stages could only take turns, as with
-    /// `--schedule sequential`.
+    /// They must be in one stage, unless stages work one after the other (`--schedule sequential`).
     Repeat(usize),
 }
 
@@ -202,18 +201,18 @@ pub fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     cuts
 }
 
-/// Returns the constraints that a message names as the reason why cuts before `positions` are
-/// forbidden. Together they forbid all of these cuts that are forbidden at all, and none of them
-/// can be left out. Options are preferred to weights that layers share, since users can change
-/// options.
+/// Returns, for a message, constraints that forbid cuts before `positions`. Every forbidden cut
+/// there is forbidden by at least one of them, and each of them forbids a cut that the others do
+/// not. Options are preferred to shared weights, since users can change options.
 pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Of constraints with equal `reach`, take the first in `constraints`. `max_by_key`
-            // returns the last maximum, so search backwards.
+            // Prefer options to shared weights; among either, prefer the constraint that forbids
+            // cuts up to the latest position. Of equal ones, take the first: `max_by_key` returns
+            // the last maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

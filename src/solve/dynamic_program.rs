@@ -81,7 +81,7 @@ pub struct Rest {
 /// Table of the best splits of the last positions. `rests[n][p]` is the best split of the positions
 /// from `p` to the end into at most n stages; `None` if there is none. If the costs of a stage
 /// depend on the number of stages after it, the split has exactly n stages. If it matters which IPU
-/// runs a stage, the last stage is on the last IPU.
+/// runs a stage, its first stage is on IPU `rests.len() - 1 - n`.
 pub type Rests = Vec<Vec<Option<Rest>>>;
 
 /// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
@@ -119,10 +119,9 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best split from each position to the end. Returns one table for each total number
-    /// of stages if both matter: which IPU runs a stage (if limits differ or layers are pinned to
-    /// IPUs), and how many stages follow it (if costs depend on that). Otherwise, returns one
-    /// table.
+    /// Finds the best split from each position to the end. Usually returns one table for all
+    /// numbers of stages. If it matters both which IPU runs a stage (by limits or pins of layers)
+    /// and how many stages follow it (by costs), returns one table for each total number of stages.
     pub fn run(&self) -> Vec<Rests> {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -249,9 +248,9 @@ impl<'a> StagePass<'a> {
         let mut open: Vec<usize> = (0..problem.by_profile.len()).collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // Costs never fall when a range grows. So once a range exceeds the memory limit, or the
-            // optimum that an earlier pass found for a bottleneck (the highest value of any stage),
-            // do not try longer ranges in the same profile.
+            // Costs never fall when a range grows. If a range exceeds the memory limit or one of
+            // `caps` (upper bounds on the values of a stage), stop trying longer ranges in the same
+            // profile.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,
@@ -313,8 +312,8 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // The stages 9 | 5 1 | 6 (bytes of layers; `|` is a cut) are more even than 9 | 5 | 1 6. So
-        // they are better, although their cuts send 7 bytes, and the cuts of the other split none.
+        // A cut before the last layer sends 7 bytes, the other cuts none. Yet 9 | 5 1 | 6 (bytes of
+        // layers; `|` is a cut) is better than 9 | 5 | 1 6, since its stages are more even.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
         // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,

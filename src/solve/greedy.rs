@@ -9,8 +9,8 @@ use crate::memory::RangeCosts;
 /// them. Each number is tried with all shares of the tile memory ([`PROPORTIONS`]).
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory up to which the greedy search fills stages, in the order in which it
-/// tries them. All are tried with one number of first layers ([`MIN_LAYERS`]), then all with the
-/// next.
+/// tries them: all shares with stages that begin with 3 layers, then all with 2, then all with 1
+/// ([`MIN_LAYERS`]).
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search. Its stages may be too many, or not cover all layers.

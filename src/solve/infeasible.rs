@@ -36,9 +36,10 @@ mod tests;
 pub struct Refusal {
     /// The main reason why no split fits, such as too few IPUs.
     pub cause: Cause,
-    /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
-    /// This proof ignores pins (layers fixed to IPUs) and lower limits of some IPUs, and uses lower
-    /// bounds on bytes. So it proves nothing for [`Cause::PinsOrLimits`] and [`Cause::Pipeline`].
+    /// For [`Cause::TooLarge`] and [`Cause::TooFewIpus`]: the proof that no split fits. For other
+    /// causes, it only proves that a split needs some number of stages, for which there are enough
+    /// IPUs. It ignores pins (layers fixed to IPUs), gives each IPU the highest limit, and uses
+    /// lower bounds on bytes.
     pub certificate: Certificate,
     /// For [`Cause::TooLarge`]: the constraints that keep a range of positions in one stage,
     /// although the range is over the limit. Empty if this range is a single position, and for all
@@ -94,9 +95,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Returns whether there is a split if every range takes only its lower bound on bytes, which holds
-/// for any number of stages. If so, the pipeline, in which bytes depend on this number, is the
-/// reason why nothing fits. Returns false without a pipeline.
+/// Returns whether a split would fit if each range took only its lower bound on bytes, which holds
+/// for any number of later stages. If so, the bytes that the pipeline adds are too many. Returns
+/// false if bytes do not depend on the number of later stages.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);

@@ -28,8 +28,7 @@ use super::{
 };
 
 /// A node of the graph in which the integer program finds a path: the next stage starts at position
-/// `start`. The split has at most `total` stages, of which at most `left`, with the next one, may
-/// still follow.
+/// `start`. It is one of at most `left` stages still to come. The whole split has at most `total`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -44,8 +43,8 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether this stage begins one of the best splits, by the dynamic program, of the positions
-    /// from its start to the end. In the integer program, the stage then costs 0, otherwise 1.
+    /// Whether a split that begins with this stage is as good as any split of the positions from
+    /// the stage's start to the end. If so, the stage costs 0 in the integer program, otherwise 1.
     is_best: bool,
 }
 
@@ -71,10 +70,10 @@ pub fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
 }
 
 /// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
-/// the best split from each position (In, layer or Out) to the end by the dynamic program, and
-/// `best` the values of the best split of all positions. Beyond the maximum number of edges
-/// (`CheckedProblem::max_edges`), adds only the stages of one best split. Returns an error if a
-/// stage begins a better split than the dynamic program found.
+/// the best split from each position to the end, as the dynamic program found it, and `best` the
+/// values of the best split of all positions. Once there are `CheckedProblem::max_edges` edges,
+/// adds only stages of one best split. Returns an error if a stage begins a better split than the
+/// dynamic program found.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -84,16 +83,15 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position (In, layer or Out): `None` if no stage may start there; `Some(true)` if a
-    // stage of the one best split starts there that must not be left out, even beyond the maximum
-    // number of edges (stages); otherwise `Some(false)`.
+    // One entry per position (In, layers, Out): `None` if no stage may start there; otherwise
+    // whether the edges must include a stage of a best split that starts there, even beyond their
+    // maximum number.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Let splits into `left` stages begin at position 0. Usually `left` = `total` is enough,
-        // since it includes splits into fewer stages. If costs depend on the number of later
-        // stages, and the IPU does not matter, `left` is the exact number of stages, so each number
-        // is needed.
+        // Splits begin at position 0 with `total` stages left. This usually includes splits into
+        // fewer stages. If it does not, since costs depend on the number of later stages, splits
+        // begin with each number of stages left (unless each number has its own table).
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

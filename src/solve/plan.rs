@@ -128,9 +128,10 @@ impl Score {
         }
     }
 
-    /// Orders the scores of two splits, possibly of different pipelines, by `goal`; the better
-    /// score is `Less`. For [`Goal::Time`], the shortest step per micro-batch is the best, then the
-    /// fewest stages, then the lowest peak.
+    /// Orders the scores of two splits, possibly of different pipelines: `Less` if `self` is
+    /// better. Compares the objectives of `goal` in their order ([`Goal::order`]). For
+    /// [`Goal::Time`], compares the steps per micro-batch, then the numbers of stages, then the
+    /// peaks.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
@@ -164,9 +165,8 @@ pub struct Solution {
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
-    /// False if the goal is the shortest step, and a split that was not tried may be faster than
-    /// `plan`. With this goal, `proofs` only proves the fewest cycles of the slowest stage of any
-    /// split.
+    /// For [`Goal::Time`]: whether no other split can have a shorter step than `plan`; false if the
+    /// search could not rule this out. True for any other goal.
     pub is_shortest: bool,
 }
 

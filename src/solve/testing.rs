@@ -14,8 +14,8 @@ pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
 
-/// Makes a table of the bytes of ranges of positions, which `cost` returns. It has the ranges of at
-/// most `limit` bytes: from each start, all ranges that end before the first one over the limit.
+/// Makes a table of the bytes of ranges of positions; `cost` computes those of one range. From each
+/// start, the table has the ranges that end before the first one over `limit` bytes.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));
@@ -61,7 +61,8 @@ impl Score {
 /// A random problem of splitting a model into stages, which owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The costs of the model in its only profile. The times of stages in it follow from `cycles`.
+    /// The bytes and times of ranges of positions. The model has only this profile, whose times are
+    /// computed from `cycles`.
     pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
     pub ipus: usize,
@@ -286,9 +287,9 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns one memory limit for each number in `places`, so that some ranges just fit. A number p
-/// from 0 to 19 selects the entry at p/20 of the length of the sorted list of the bytes of all
-/// ranges. From 20 on, there is no limit.
+/// Returns one memory limit for each of `places`: the bytes of one of the ranges, so that some
+/// ranges just fit. Place 0 stands for the fewest bytes of any range, 10 for the median. From 20
+/// on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -346,10 +347,10 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Makes the bytes of ranges as in a pipeline. A range takes its lower bound in `costs`, and more
-/// bytes by the random numbers in `draws`. With `place_matters`, the further bytes are drawn
-/// separately for each number of stages after the range. Otherwise, they rise by equal amounts with
-/// each stage after it.
+/// Makes the bytes of ranges as in a pipeline: the lower bounds in `costs`, plus bytes from the
+/// random `draws` that depend on the number of stages after the range. With `place_matters`, these
+/// bytes are drawn separately for each number. Otherwise they rise by equal amounts with each
+/// stage.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -57,9 +57,9 @@ impl Default for StepOptions {
 }
 
 impl StepOptions {
-    /// Returns the options for a profile whose micro-batch has `samples` samples. The numbers of
-    /// micro-batches are converted to this size and rounded up, so that a step has the same number
-    /// of samples. If either size is unknown, the options are unchanged.
+    /// Converts the options to a profile whose micro-batch has `samples` samples. The numbers of
+    /// micro-batches are scaled and rounded up, so that a step does not have fewer samples than
+    /// before. Returns the options unchanged if the old or the new number of samples is unknown.
     pub fn with_size(self, samples: Option<u64>) -> Self {
         let Some((samples, own)) = samples.zip(self.micro_batch) else {
             return self;
@@ -84,7 +84,7 @@ pub struct StageTimes {
     /// before position `i`. The sums of a stage are the difference of two entries.
     before: Vec<Sums>,
     /// Cycles of Out (the operations after the last layer) if Out runs on the first IPU, otherwise
-    /// `None`. These cycles are also part of position 0 in `before`.
+    /// `None`. The cycles of position 0 in the prefix sums `before` include them.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
@@ -230,9 +230,9 @@ impl StageTimes {
         }
     }
 
-    /// Returns these times with the optimizer state `state`: the bytes of each position (In,
-    /// layers, Out). If the optimizer state is off the chip, a stage streams its bytes in the
-    /// weight update.
+    /// Adds the optimizer state to these times. `state` has its bytes by position (In, layers,
+    /// Out). If the state is off the chip, each stage loads and stores its own in the weight
+    /// update.
     pub fn streaming(mut self, state: &[u64]) -> Self {
         let mut sum = 0;
         for (before, &bytes) in self.before.iter_mut().skip(1).zip(state) {
@@ -363,10 +363,9 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that the positions `range` add to the recomputation of a stage that
-    /// recomputes. For example, a frozen layer runs again together with other layers, but a stage
-    /// of only frozen layers does not recompute. `is_last` states whether the stage is the last of
-    /// the pipeline.
+    /// Returns the cycles that the positions `range` add to the recomputation of their stage. The
+    /// caller checks that the stage recomputes: a stage without a backward pass does not. `is_last`
+    /// states whether the stage is the last of the pipeline.
     fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
@@ -378,12 +377,12 @@ impl StageTimes {
         }
     }
 
-    /// Returns the forward cycles of the positions `range` (In, layers, Out) that run again if each
-    /// layer is recomputed:
+    /// Returns the forward cycles of the positions `range` that run again if each layer is
+    /// recomputed:
     ///
-    /// - of positions with a backward pass, which needs the results
-    /// - of In (the operations before the first layer) if the first layer runs again
-    /// - never of Out (the operations after the last layer)
+    /// - Positions with a backward pass run again, since that pass needs the results.
+    /// - In (the operations before the first layer) also runs again if the first layer does.
+    /// - Out (the operations after the last layer) does not run again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
         // In (the operations before the first layer) may have no backward pass. It is then

@@ -137,8 +137,8 @@ impl Passes {
     }
 }
 
-/// A stage of a split: the times of the model in the stage's profile, and the positions (In,
-/// layers, Out) of the stage.
+/// A stage of a split: the cycles of all positions (In, layers, Out) in the profile from which the
+/// stage takes its costs, and the range of the stage's positions.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -254,14 +254,14 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Adds the copies of `stage`, which has the index `number`, to `bytes`: the most bytes that
-    /// any IPU sends or receives at the end of a slot (an interval of the step), for the stages
-    /// added so far. The first number is for slots with an even index, the second for slots with an
-    /// odd index; they differ only if a micro-batch enters every second slot. If only one stage
-    /// works at a time, the first number is the sum over all stages instead.
+    /// Returns `bytes` after one more stage was added: the most bytes that any IPU sends or
+    /// receives in a slot (an interval of the step). The first number is for slots with an even
+    /// index, the second for odd ones; they differ only if a micro-batch enters every second slot.
+    /// If only one stage works at a time, the first number is the sum over all stages.
     ///
-    /// `arrives` and `returns` are the bytes that `stage` receives for one micro-batch: from the stage
-    /// before it in the forward pass, and from the stage after it in the backward pass.
+    /// The added stage has the positions `stage` and the index `number`. For one micro-batch, it
+    /// receives `arrives` bytes from the stage before it in the forward pass, and `returns` bytes
+    /// from the stage after it in the backward pass.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -322,9 +322,9 @@ impl StageTimes {
 /// one backward pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
-    /// The number of slots from the forward pass of a micro-batch in the last stage to its backward
-    /// pass there: 0 if the last stage runs both passes in one slot, otherwise 1. `None` in
-    /// inference, which has no backward pass.
+    /// When the last stage runs the backward pass of a micro-batch: 0 if in the same slot (interval
+    /// of the step) as the forward pass, 1 if in the next slot. `None` in inference, which has no
+    /// backward pass.
     pub turn: Option<u64>,
     /// Number of slots from the entry of one micro-batch into the pipeline to the entry of the
     /// next; `None` if only one stage works at a time. A slot is an interval in which each stage
@@ -350,13 +350,10 @@ impl StageTimes {
 /// therefore take the same time. A slot is an interval in which each stage runs at most one forward
 /// and one backward pass. Slots of one kind need not be consecutive.
 pub struct SlotKind {
-    /// The number of slots (intervals of the step) of this kind.
     pub count: u64,
-    /// One entry per stage: whether the stage runs a forward pass in each slot (an interval of the
-    /// step) of this kind.
+    /// One entry per stage: whether the stage runs a forward pass.
     pub forward: Vec<bool>,
-    /// One entry per stage: whether the stage runs a backward pass in each slot (an interval of the
-    /// step) of this kind.
+    /// One entry per stage: whether the stage runs a backward pass.
     pub backward: Vec<bool>,
 }
 
@@ -381,9 +378,9 @@ impl Slots {
                 .map(|slot| (slot, number.unwrap_or(1)))
                 .collect(),
             (Some(every), Some(number)) => distinct_slots(passes, every, number),
-            // The first micro-batch runs its last pass in slot `passes - 1` (an interval of the
-            // step). As no micro-batch is the last here, the pipeline is full in this slot and in
-            // all later ones. So one more micro-batch adds `every` such slots.
+            // Here, micro-batches enter without end, one every `every` slots (intervals of the
+            // step). The pipeline is full from slot `passes - 1` on, in which the first micro-batch
+            // runs its last pass. One more micro-batch adds `every` of these full slots.
             (Some(every), None) => (0..every).map(|slot| (passes - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);
@@ -419,11 +416,10 @@ impl Slots {
     }
 }
 
-/// Returns pairs of the index of a slot and the number of slots that have the same passes as this
-/// one. A slot is an interval of a step in which every stage runs at most one forward and one
-/// backward pass. While the pipeline is full, the slots repeat; every other slot stands only for
-/// itself. `passes` is the number of passes of a micro-batch, and one micro-batch enters every
-/// `every` slots.
+/// Returns the different slots of a step, each as its index and the number of slots with the same
+/// passes. In a slot, every stage runs at most one forward and one backward pass. A micro-batch has
+/// `passes` passes in consecutive slots, and the next one enters `every` slots later. While the
+/// pipeline is full, the same `every` slots repeat; all others occur once.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 {
         return Vec::new();

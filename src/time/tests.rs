@@ -142,10 +142,10 @@ fn a_published_throughput_is_what_its_cycle_gives() {
         (samples / 1_009.0 - 1.0).abs() < 0.005,
         "{samples} a second"
     );
-    // Seven layers of BERT-Large take 7.1 ms for 8 samples of 128 tokens. A stage of the published
-    // run has four layers, and processes 4 samples of 384 tokens, so by scaling it takes 6.1 ms.
-    // The published 7.9 ms per micro-batch are 30 % more than that, but only 8 % more than the time
-    // that follows from 6.1 ms with filling and draining the pipeline.
+    // Compute the published time from another measurement: seven layers of BERT-Large take 7.1 ms
+    // for 8 samples of 128 tokens. Scaled to a stage of the published run (four layers, 4 samples
+    // of 384 tokens), that is 6.1 ms. The published 7.9 ms per micro-batch are 30 % more. With
+    // filling and draining the pipeline added to the 6.1 ms, they are only 8 % more.
     let scaled = 7.1 * (4.0 * 4.0 * 384.0) / (7.0 * 8.0 * 128.0);
     let published = micro_batch * replicas / 1_009.0 * 1e3;
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);

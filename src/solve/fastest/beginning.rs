@@ -17,9 +17,9 @@ const MAX_COMPARED: usize = 64;
 pub struct Beginning {
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
-    /// Index of this beginning of a split in the list of all beginnings with the same number of
-    /// stages, sorted by their cuts: the beginning with the earliest cuts has the index 0. Until
-    /// [`without_beaten`] sorts them, each has the index of the beginning without its last stage.
+    /// Rank by cuts among beginnings of splits with equally many stages: earlier cuts have a lower
+    /// rank. [`without_beaten`] sets it; until then, it is the rank of the beginning without its
+    /// last stage.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
@@ -27,14 +27,13 @@ pub struct Beginning {
     /// split has work.
     pub closed: u128,
     /// One entry per group of slots (intervals of the step) in which stages after this beginning of
-    /// a split have work (the open terms of [`Level`]): a lower bound on the cycles of each slot of
-    /// the group. A slot takes as long as its busiest IPU. So the bound is the larger of the most
-    /// cycles of an IPU with stages of this beginning, and the bound for later stages.
+    /// a split have work ([`Level`]): a lower bound on the cycles of each slot of the group, that
+    /// is, of its busiest IPU.
     pub busiest: Vec<u64>,
-    /// One entry per profile that the stage after this beginning of a split may have: the most
-    /// bytes that any IPU sends or receives for the stages of the beginning in a slot (an interval
-    /// of the step). The first number is for slots with an even index, the second for slots with an
-    /// odd index ([`StageTimes::with_copies`]).
+    /// The most bytes that any IPU with a stage of this beginning of a split sends or receives in a
+    /// slot (an interval of the step): in slots with an even index, and in those with an odd one
+    /// ([`StageTimes::with_copies`]). One entry per profile that the next stage may have, since
+    /// this profile determines the bytes that the next stage sends back.
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
     /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
@@ -56,10 +55,10 @@ impl Beginning {
     /// Returns whether this beginning of a split is at least as good as `other`, whichever stages
     /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // In closed slots (intervals of a step), no stage after the beginning has work. If `self`
-        // takes fewer cycles in them than `other`, the whole step is shorter with `self`. If both
-        // take the same number, the two steps may be equally long: then the lower peak decides, and
-        // with equal peaks the earlier cuts.
+        // `closed` has the cycles of the slots (intervals of a step) in which no later stage has
+        // work. If `self` has fewer, it leads to a shorter step. If both have equally many, the
+        // steps may be equally long, so `self` must not have a higher peak, and must have earlier
+        // cuts.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -77,10 +76,9 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
 /// ([`Beginning::beats`]). `extended` has beginnings with equal numbers of stages. Returns the
 /// others, ascending by their lower bounds on the time of a step.
 pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
-    // Only beginnings of splits with equal ends are compared. If there are several profiles, the
-    // first stages must be equal too, since Out (the operations after the last layer) may run on the
-    // first IPU. The copies between Out and the IPU of the last layer then depend on the profile of
-    // the first stage.
+    // Compare beginnings of splits only if they end at the same position and, with several
+    // profiles, have the same first stage. The first stage matters if Out (the operations after the
+    // last layer) is on its IPU: its profile then determines the bytes that Out sends back.
     let place = |one: &Beginning| {
         let first =
             (one.sent.len() > 1).then(|| (one.stages[0].positions.end, one.stages[0].profile));
@@ -108,47 +106,47 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
     kept
 }
 
-/// One level of the search, which adds one stage to all beginnings (first stages) of splits into a
-/// fixed number of stages. It groups the slots of a step (intervals in which each IPU works on the
-/// passes of its stage) into *terms*. In all slots of a term, each stage up to the added one runs
-/// the same passes, and the lower bound on the cycles of later stages is the same. A term is open
-/// if later stages have work in its slots, otherwise it is closed.
+/// One level of the search: it adds the stage with index `stage` to beginnings of splits.
+///
+/// Slots (intervals of the pipeline's step) are grouped into *terms*. In all slots of a term, the
+/// stages placed so far run the same passes, and the same lower bound holds for all later stages. A
+/// term is *open* if later stages have work in its slots, otherwise *closed*.
 pub struct Level {
-    /// Index of the stage that this level adds to beginnings of splits (their first stages).
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
-    /// The open terms (groups of slots of a step with one lower bound on their cycles, in which
-    /// stages after the added one have work), each with its number of slots, in ascending order.
+    /// The groups of slots (intervals of the step) in which stages after `stage` have work, each
+    /// with its number of slots, in ascending order.
     open: Vec<(Term, u64)>,
-    /// The closed terms (groups of slots in which no stage after the added one has work), each with
-    /// its number of slots.
+    /// The groups of slots (intervals of the step) in which the IPU of stage `stage` has work but
+    /// no later stage has, each with its number of slots.
     closed: Vec<(Term, u64)>,
 }
 
-/// A term: a group of slots (intervals of a step) for which the search has one lower bound on the
-/// cycles of a slot ([`Level`]). The fields state what these slots have in common.
+/// A group of slots (intervals of the step) with the same lower bound on their cycles. The fields
+/// state what these slots have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     is_closed: bool,
-    /// The open term to which the slots of this term belonged when the stage before was added, as
-    /// an index into [`Level::open`]; 0 if the first stage is added.
+    /// Index of the group to which these slots of the step belonged when the stage before was
+    /// placed, in [`Level::open`] of that level; 0 for the first stage.
     from: usize,
-    /// The passes (forward, backward) that run in each of these slots (intervals of a step), as an
-    /// index into [`NextStage::active`]: those of the added stage and, if Out (the operations after
-    /// the last layer) is on the same IPU, of Out.
+    /// Index into [`NextStage::active`]: the passes (forward, backward) that the newly placed stage
+    /// runs in each slot of this group. Includes those of Out (the operations after the last layer)
+    /// if Out is on the same IPU.
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the term (a group of slots, which are intervals of the step) of the slots of the
-    /// kind `kind` when the stage with index `stage` is added to a split into `stages` stages.
-    /// `from` is the index of their term when the stage before was added.
+    /// Returns the group to which the slots (intervals of the step) of the kind `kind` belong, once
+    /// stage number `stage` of a split into `stages` stages is placed. `from` is the index of their
+    /// group before that.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // `active` states for each stage whether it runs a pass. If Out (the operations after
-            // the last layer) runs on the first IPU, a last entry states this for Out.
+            // `active` has one entry per stage: whether it runs the pass (forward or backward) in
+            // these slots. If Out (the operations after the last layer) is on the first IPU, it has
+            // the last entry.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -164,8 +162,8 @@ impl Term {
 }
 
 impl Level {
-    /// Returns the levels of the search for splits into `stages` stages: one per stage, in order. A
-    /// level adds this stage to beginnings of splits.
+    /// Returns the levels of the search for splits into `stages` stages, in order. Level n adds
+    /// stage n to the beginnings of splits, which have n stages so far.
     pub fn of_all(times: &StageTimes, stages: usize) -> Vec<Self> {
         let (depth, micro_batches) = (times.pipeline_depth(stages), times.micro_batches(stages));
         let slots = Slots::new(times.order(), depth, Some(micro_batches));
@@ -198,18 +196,18 @@ impl Level {
         (0..stages).map(level).collect()
     }
 
-    /// Computes [`Beginning::busiest`] after the stage `next` was added to a beginning of a split:
-    /// lower bounds on the cycles of a slot (an interval of the step), for each open term (a group
-    /// of slots in which later stages have work). `before` has these bounds before the addition.
+    /// Returns [`Beginning::busiest`] after the stage `next` was placed: for each group of slots
+    /// (intervals of the step) in which later stages have work, a lower bound on the cycles of a
+    /// slot. `before` has these bounds before the stage was placed.
     pub fn busiest(&self, before: &[u64], next: &NextStage) -> impl Iterator<Item = u64> {
         let open = self.open.iter();
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
-    /// Returns two sums of cycles over slots (intervals) of the step, after the stage `next` was
-    /// added to a beginning of a split. The first sum is a lower bound for the slots in which later
-    /// stages have work (open terms). The second sum is for all other slots (closed terms).
-    /// `before` is [`Beginning::busiest`] before the addition.
+    /// Returns two sums of cycles of slots (intervals of the step), after the stage `next` was
+    /// placed: a lower bound for all slots in which later stages have work, and the cycles of the
+    /// slots in which the IPU of `next` has work but no later stage has. `before` is
+    /// [`Beginning::busiest`] before the stage was placed.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
         [&self.open, &self.closed].map(|terms| {
             terms.iter().fold(0u128, |sum, (term, count)| {
@@ -239,18 +237,21 @@ pub struct NextStage {
 }
 
 impl NextStage {
-    /// Returns the cycles of a stage in a slot (an interval of the step) by set of passes
-    /// ([`NextStage::active`]). `own` has the cycles of the stage, and `out` those of Out (the
-    /// operations after the last layer) on the same IPU, or 0 if Out runs on another one.
+    /// Returns the cycles that an IPU takes in a slot (an interval of the step), for each set of
+    /// passes that it may run there, in the order of [`NextStage::active`]. `own` has the cycles of
+    /// its stage. `out` has those of Out (the operations after the last layer), or 0 if Out is on
+    /// another IPU.
     pub fn active(own: Passes, out: Passes) -> [u64; 16] {
         let (own, out) = (own.by_set(), out.by_set());
         std::array::from_fn(|set| own[set % 4].saturating_add(out[set / 4]))
     }
 
-    /// Returns a lower bound on the cycles of a slot (an interval of the step) of the group `term`
-    /// after this stage was added to a beginning of a split. It is the maximum of the cycles of
-    /// this stage, the lower bound for later stages, and the bound before the addition (in
-    /// `before`, see [`Beginning::busiest`]).
+    /// Returns a lower bound on the cycles of each slot (an interval of the step) in the group
+    /// `term`, once this stage is placed. It is the maximum of
+    ///
+    /// - the cycles of this stage's IPU
+    /// - the lower bound for later stages
+    /// - the bound without this stage, from `before` ([`Beginning::busiest`])
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         before

@@ -20,15 +20,14 @@ pub struct RestBounds {
     /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
     /// the last stages of a split, if all of these stages run the passes of the set.
     pub busiest: CyclesByPasses,
-    /// For each set of passes (forward, backward): a lower bound on the cycles that the first of
-    /// the last stages of a split takes in a slot (an interval of the step) in which it runs these
-    /// passes.
+    /// For each set of passes (forward, backward): a lower bound on the cycles that the next stage
+    /// to be placed takes in a slot (an interval of the step) in which it runs these passes.
     first: CyclesByPasses,
 }
 
-/// Computes lower bounds on the cycles of the last stages of splits into at most `stages` stages.
-/// If it matters which IPU runs a stage, the bounds are only for splits into exactly `stages`
-/// stages.
+/// Computes lower bounds on the cycles of the last n stages of a split, for each n up to `stages`.
+/// If it matters which IPU runs a stage, they only hold for splits into exactly `stages` stages,
+/// whose last stage is on the IPU with index `stages - 1`.
 pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
@@ -45,18 +44,17 @@ pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 /// is an interval of a step. In all slots of one kind, the same stages run the same passes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestActivity {
-    /// The passes that all of the last stages of a split run in slots (intervals of the step) of
-    /// this kind, as an index into [`CyclesByPasses`]. A pass that only some of them run is left
-    /// out.
+    /// Index into [`CyclesByPasses`]: the passes that every stage not placed yet runs in a slot (an
+    /// interval of the step). A pass that only some of them run is left out.
     busiest: usize,
-    /// The passes that the first of the last stages of a split runs in slots (intervals of the
-    /// step) of this kind, as an index into [`CyclesByPasses`]. The search places this stage next.
+    /// Index into [`CyclesByPasses`]: the passes that the next stage to be placed runs in a slot
+    /// (an interval of the step).
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines which passes (forward, backward) run in slots (intervals of a step) of the kind
-    /// `kind`: the passes that all of the stages `last`, the last ones of a split, run, and those
+    /// Determines the passes (forward, backward) that the stages `last`, which are not placed yet,
+    /// run in slots (intervals of a step) of the kind `kind`: those that all of them run, and those
     /// that the first of them runs.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);

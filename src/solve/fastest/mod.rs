@@ -33,9 +33,9 @@ use std::{collections::BTreeMap, slice, sync::Arc};
 /// Maximum number of times that the search adds a stage to a beginning of a split (its first
 /// stages), over all numbers of stages. This number of additions takes some tenths of a second.
 pub const MAX_TRIES: u64 = 50_000;
-/// A first search, with at most [`MAX_TRIES`] / [`FIRST_SEARCH`] additions of a stage, finds a fast
-/// split soon for each number of stages. Compared with this split, the second search can prove of
-/// more beginnings of splits (their first stages) that they are too slow.
+/// Before the full search, a short one for each number of stages adds a stage at most [`MAX_TRIES`]
+/// / [`FIRST_SEARCH`] times. It finds a fast split soon. Compared with this split, the full search
+/// can rule out more splits as too slow.
 const FIRST_SEARCH: u64 = 25;
 /// Maximum number of stages of the splits that the search tries; there are too many splits into
 /// more stages. If more stages are allowed, the search does not claim that its split is the
@@ -65,9 +65,9 @@ impl TimedSplit {
         })
     }
 
-    /// Returns whether this split may be worse than a split into `stages` stages that takes at
-    /// least `peak` bytes on its fullest tile, and at least the time `rate` (the cycles of a step
-    /// per micro-batch).
+    /// Returns whether this split may be worse than another, of which only lower bounds are known:
+    /// `rate`, the cycles of its step per micro-batch, and `peak`, the bytes on its fullest tile.
+    /// The other split has `stages` stages.
     fn may_lose_to(&self, rate: Rate, stages: usize, peak: u64) -> bool {
         let by_size = (stages, peak).cmp(&(self.score.stages, self.score.peak));
         rate.compare(self.rate).then(by_size).is_lt()
@@ -126,8 +126,8 @@ struct StageSearch<'a> {
     update: u128,
     /// Lower bounds on the cycles of the last stages of a split, by the number of these stages.
     rests: Arc<RestsByStages>,
-    /// Lower bound on the time of a step, per micro-batch, of every split into `stages` stages: the
-    /// cycles that the slowest stage takes for all micro-batches.
+    /// Lower bound on the step time of every split into `stages` stages: the time that the slowest
+    /// stage takes at least for all micro-batches.
     at_least: Rate,
 }
 
@@ -160,11 +160,11 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Tries all splits into `self.stages` stages that may be better than `best`, and replaces
-    /// `best` by each better split. Adds a stage to a beginning of a split (its first stages) at
-    /// most `left` times, and subtracts the number of additions from `left`. If that is not enough,
-    /// the search leaves out the beginnings with the highest lower bounds. Then it returns a lower
-    /// bound on the step time, per micro-batch, of the splits that it did not try.
+    /// Searches for splits into `self.stages` stages that are better than `best`, and replaces
+    /// `best` by each one found. Adds a stage to a beginning of a split (its first stages) at most
+    /// `left` times, and subtracts the additions from `left`. Returns `None` if every split was
+    /// tried or ruled out. Otherwise, returns a lower bound on the step time of the remaining
+    /// splits.
     fn run(&self, best: &mut TimedSplit, left: &mut u64) -> Option<Rate> {
         if !best.may_lose_to(self.at_least, self.stages, 0) {
             return None;
@@ -296,8 +296,8 @@ impl<'a> StageSearch<'a> {
         let CompiledStage { positions, profile } = &next.stage;
         let (times, placed) = (self.times[*profile], (level.stage, positions));
         let before = beginning.sent.get(*profile).copied().unwrap_or_default();
-        // The values of [`Beginning::sent`], one for each profile that the stage after `next` may
-        // have.
+        // [`Beginning::sent`]: the most bytes that an IPU sends or receives in a slot (an interval
+        // of the step), for each profile from which the stage after `next` may take its costs.
         let sent = self.times.iter().map(|later| {
             let [_, returns] = later.sent_at(positions.end);
             times.with_copies(before, placed, [beginning.sends, returns])

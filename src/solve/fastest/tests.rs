@@ -51,9 +51,9 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // Of the `layers` positions, two are In and Out (the operations before and after the
-        // layers). If Out runs on the first IPU, one position is both. `names` has an empty name
-        // before those of the layers.
+        // `names` has an empty entry, then one for each layer. In and Out (the operations before
+        // and after the layers) are positions but not layers. If Out runs on the first IPU, both
+        // are one position.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
@@ -182,8 +182,8 @@ proptest! {
         let by_profile: Vec<ProfileCosts> = timed
             .iter()
             .map(|own| {
-                // In a problem, all profiles are of one model in one pipeline. So only the cycles
-                // and the bytes over cuts differ between profiles.
+                // All profiles of a problem are of one model in one pipeline: draw only cycles and
+                // bytes over cuts for each profile, and take all else from the first.
                 let own = Timed {
                     passes: own.passes.clone(),
                     cut_bytes: own.cut_bytes.clone(),

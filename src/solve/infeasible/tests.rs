@@ -15,8 +15,8 @@ pub(crate) enum CertificateError {
     NoRange(Range<usize>),
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// The proof counts one cut twice: the cut is inside two of its ranges over the limit, or
-    /// inside one of them and also a required cut.
+    /// The proof that a split needs more stages counts one cut twice: the cut is inside two ranges
+    /// over the limit, or is both inside such a range and required by a constraint.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
     #[error("it proves {0:?}")]
@@ -142,9 +142,11 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // Constraints require a cut before position 1, and keep positions 3 and 4 in one stage. The
-    // positions 1..3 take 6 bytes and the positions 2..5 take 7 bytes, over the limit of 5 bytes,
-    // so each of these ranges needs a further cut inside. Three cuts make four stages.
+    // Under the limit of 5 bytes, three cuts make four stages:
+    //
+    // - before position 1, by a constraint
+    // - before position 2, since positions 1 and 2 take 6 bytes
+    // - before position 3, since positions 2 to 4 take 7 bytes, and 3 and 4 must be in one stage
     let expected = (vec![1..3, 2..5], vec![1], Some(4));
     assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }

@@ -86,9 +86,8 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// Tests problems whose memory limit is the lowest peak of any split, up to three tenths more,
-    /// or one byte less. Under such limits, splits with the fewest bytes over their cuts often need
-    /// too many stages.
+    /// Tests problems whose memory limit is close to the lowest peak of any split: equal, up to
+    /// three tenths higher, or one byte lower.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
