@@ -177,9 +177,9 @@ fn called(parameter: &str) -> Option<String> {
     (!called.is_empty()).then(|| called.join("/"))
 }
 
-/// A module cannot be a layer if its variables have more than a quarter (1/`LARGE`) of the bytes of
-/// all variables that the forward pass uses. It is divided into its submodules, unless another
-/// module has the same types of operations.
+/// A module is divided into its submodules if its variables have more than a quarter (1/`LARGE`) of
+/// the bytes of all variables that the forward pass uses, unless another module has the same types
+/// of operations.
 pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same in each run of this program, so that results are

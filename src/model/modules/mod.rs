@@ -209,9 +209,9 @@ impl ForwardModules {
     /// calls of its module). If `divided` is a layer, the built layers are its parts, and the name
     /// of each begins with that of `divided`.
     ///
-    /// The path of a layer is that of its module. But if several modules would have the same path
-    /// although the paths of their first operations differ, each layer gets the path of its
-    /// module's first operation.
+    /// The path of a layer is that of its module. If several layers would have the same path
+    /// although the paths of their first operations differ, each gets the path of its first
+    /// operation instead.
     fn layers(&self, layers: Vec<Vec<Run>>, divided: Option<&ModuleLayer>) -> Vec<ModuleLayer> {
         // One entry per layer: the path of its module, and the path of the first operation of this
         // module.
@@ -239,8 +239,8 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the node of the module tree that is the module of a layer, in one run of the layer.
-    /// The other nodes of the run are single operations beside the module, such as a residual
+    /// Returns the module of a layer, as the node of the module tree for one run of the layer. The
+    /// other nodes of this run are single operations beside the module, such as a residual
     /// addition.
     fn module(&self, run: &Run) -> usize {
         let size = |&node: &usize| {
@@ -316,7 +316,7 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of `self` in which `layers` replace the layers. An operation of the forward
+    /// Returns a copy of `self` with `layers` in place of its layers. An operation of the forward
     /// pass belongs to no layer if `is_released` returns true for its index in the forward pass.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
@@ -399,11 +399,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Skips operations of the forward pass, from `operation` on, while they belong to an earlier
-    /// layer than an operation before `operation`, such as an embedding that a decoder calls again.
+    /// Skips operations of the forward pass, from `operation` on, that belong to an earlier layer
+    /// than an operation before `operation`, such as an embedding that a decoder calls again.
     /// Returns the first operation that is not skipped. Returns `operation` itself if all would be
     /// skipped, or if the last layer has begun before it. `layers` has the layer of each operation:
-    /// from 1, or 0 for none, which counts as earlier than all layers.
+    /// from 1, or 0 for none (earlier than all layers).
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

@@ -206,7 +206,8 @@ pub fn full_paths<'a>(
 
 /// Finds the modules that call each operation (its scope) in the name of a parameter: those of
 /// `encoder/3` in `bert.encoder.layer.3.weight`. The parameter is one that the operation is the
-/// first to use, or else one that rule 1 or 2 of [`full_paths`] gives; `None` if there is none.
+/// first to use or, by rules 1 and 2 of [`full_paths`], one of an operation with the same scope;
+/// `None` if there is none.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -221,8 +222,8 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    // Map from a scope (the modules that call an operation) to the known module paths of operations
-    // with this scope, each with the alignment to a parameter that shows the path.
+    // Map from a scope (the modules that call an operation) to the module paths that operations
+    // with this scope are known to have. Each path comes with a parameter whose name shows it.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -257,18 +258,18 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the module paths of operations without an entry in `aligned`. The nearest operation with
-/// an entry before an operation (in `order`) shows its path if all modules that call the operation
-/// also call that one and all operations in between. Otherwise the path is `None`, since the
-/// modules may have been called again in between, as other items of a list.
+/// Returns the module paths that operations without an entry in `aligned` take over from the
+/// nearest earlier operation (in `order`) with an entry. This is done if all modules that call the
+/// operation also call the earlier one and all operations in between. Otherwise the path is `None`,
+/// since the modules may have been called again in between, as other items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    // The last operation with an alignment: this alignment, the modules that call the operation,
-    // and the number of the outer ones that also call all operations after it.
+    // The last operation with an entry in `aligned`: this entry, the modules that call the
+    // operation, and how many of these, from the outermost on, also call all operations after it.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];

@@ -105,8 +105,8 @@ impl ModuleLayers {
             }
         }
         // In (the operations before the first layer) may use the output of a layer, as when a
-        // generated token is embedded. A repeated range that overlaps with the positions from In to
-        // this layer is then extended to In.
+        // generated token is embedded. A range of positions that runs several times is then
+        // extended to In, if it overlaps with the positions from In to this layer.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 add(0, last, 1);

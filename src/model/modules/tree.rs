@@ -210,11 +210,10 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // The operations of a node are divided before the operation `cut`. It is chosen from
-            // the middle half of the node's bytes: where at most one tensor is passed on to `cut`
-            // or later operations, if possible, and of such operations the one to which the fewest
-            // bytes are passed on. If no operation begins in the middle half, both parts get bytes
-            // as equal as possible.
+            // A node of the tree is divided before the operation `cut`, which begins in the middle
+            // half of the node's bytes. Of several such operations, those before which at most one
+            // tensor is passed on come first, and then those before which the fewest bytes are. If
+            // there is none, both parts get bytes as equal as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

@@ -94,13 +94,13 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns one entry per node of the module tree: whether the node is divided in any case,
-    /// because it cannot be a layer. Such nodes, if they have children, are:
+    /// Returns one entry per node of the module tree: whether the node must be divided, because it
+    /// cannot be a layer. Such nodes, if they have children, are:
     /// - the whole model
-    /// - a module with most of its operations in [chains](Self::is_chain) of similar blocks
-    /// - a module with more than 1/[`LARGE`] of all bytes, unless another module resembles it
-    /// - a [common beginning](Self::begins_names) of several modules' names, which is no module
-    /// - another run of one of these modules
+    /// - modules with most of their operations in [chains](Self::is_chain) of similar blocks
+    /// - modules with more than 1/[`LARGE`] of all bytes that no other module resembles
+    /// - [common beginnings](Self::begins_names) of several modules' names
+    /// - other runs of one of these modules
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];

@@ -115,9 +115,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // The loop passes the operation `place`. If it is the first of a run (consecutive
-        // operations of one module), its module has one more run before the point reached. If it is
-        // the last, its module has one run fewer after that point.
+        // The loop moves past the operation `place`. A run (consecutive operations of one module)
+        // that begins there now counts as before the point reached, and one that ends there no
+        // longer counts as after it.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // After the backward pass `dcba` of the modules `a` to `d`, weights are updated by
-        // operations in modules of their own (`uvwx`) or in the modules of the forward pass
-        // (`xabcd`). These updates are not part of the backward pass.
+        // After the backward pass of the modules `a` to `d`, weights are updated by operations in
+        // modules of their own (`uvwx`) or in the modules of the forward pass (`xabcd`). These
+        // updates are not part of the backward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

@@ -35,7 +35,8 @@ impl Placement {
         // - those without a place of their own
         // - outside the forward pass, those that are in a layer only because of their variables
         //
-        // A variable that an operation on every IPU uses, such as a random state, binds no places.
+        // A variable that an operation on every IPU uses, such as a random state, need not be on
+        // one IPU.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -142,8 +143,8 @@ struct FoundPlaces<'a> {
     /// One entry per operation group (operations with one debug context): true if no other group
     /// computes with the variables of this group. This is so for operations that the compiler adds.
     isolated: Vec<bool>,
-    /// The range from the first operation with a layer to the last, inclusive. The last is searched
-    /// for outside the backward pass only. Operations before this range may be in In (before the
+    /// The range from the first operation with a layer to the last one, inclusive; the last one
+    /// must not be in the backward pass. Operations before this range may be in In (before the
     /// first layer), and operations after it in Out (after the last layer).
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its

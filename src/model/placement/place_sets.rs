@@ -151,8 +151,8 @@ impl PlaceSets {
 
     /// Returns the places (In, layers, Out) of an operation. `of` has the place set of each
     /// variable that it uses. Small sets come first: a larger set is ignored if it contains a place
-    /// that a smaller set has added. So a learning rate, which all places use, adds no places to
-    /// the one of a weight.
+    /// that a smaller set has added. So a learning rate, which all places use, adds no place to
+    /// that of a weight.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {

@@ -259,9 +259,9 @@ pub fn of_users(
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
-    // compute (1 for one, 2 for more). A set is stored as a smaller set and one more group, and the
-    // loop checks this group only. To check the other groups too, it passes the number on to the
-    // smaller set, which comes later.
+    // compute, where 2 means two or more. A set is stored as a smaller set and one more group, and
+    // the loop checks only this group. To check the others too, the number is passed on to the
+    // smaller set, which comes later in the loop.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

@@ -217,8 +217,8 @@ impl<'a> Levels<'a> {
 
     /// Returns the level (In, a layer or Out) nearest to a node of the data flow: before the node
     /// if `is_before`, and otherwise after it. `nodes` are accordingly the producers or the
-    /// consumers of the node. For a producer without a level, the level nearest before it is used;
-    /// for a consumer without a level, the level nearest after it.
+    /// consumers of the node. If one of them has no level, the nearest level before the producer or
+    /// after the consumer is used.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -244,10 +244,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Gives a node of the backward pass (steps of one operation) the level (In, a layer or Out) of
-    /// the parameters and of the forward pass's variables that it uses, if they all have the same
-    /// level. As data flows from higher to lower levels in the backward pass, this level must not
-    /// be higher than the nearest level from which data flows to the node; otherwise, it is not
-    /// given.
+    /// the parameters and of the forward pass's variables that it uses, if they agree. In the
+    /// backward pass, data only flows from higher to lower levels. So the level is not given if the
+    /// node gets data from a lower one.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
@@ -327,10 +326,10 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns one entry per node of the data flow (steps of one operation). After the first and up
-    /// to the last node of the forward pass with a layer in its name, it is the layer in the name
-    /// of the node or, if there is none, of the next node that has one. For all other nodes, it is
-    /// 0 (In).
+    /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
+    /// of the node or, if there is none, of the next node of the forward pass that has one. The
+    /// entry is 0 (In) if there is no such node, or if no earlier node of the forward pass has a
+    /// layer in its name.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -414,8 +413,8 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // By the sizes of tensors, none of the layers with which the node shares variables has
-            // an operation whose gradient the node may be. So all possible layers are searched: the
+            // By the sizes of tensors, the node is not the gradient of a node at the levels (In,
+            // layers, Out) with which it shares variables. So all possible levels are searched: the
             // gradient of a pooling, for example, may share no variable with the layer of the
             // pooling.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();

@@ -51,9 +51,9 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // From the last node to the first, `downs` counts the nodes that get data from a higher
-        // level (In, layers, Out), as in the backward pass, minus those that get data only from
-        // lower levels. The count is the largest at the start of the backward pass.
+        // From the last node to the first, `downs` is the number of nodes so far that get data from
+        // a higher level (In, layers, Out), as in the backward pass, minus the number that get data
+        // only from lower levels. It is the largest at the start of the backward pass.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
