@@ -96,17 +96,18 @@ impl Calls {
         calls
     }
 
-    /// Returns the modules that are being called while an operation of the forward pass runs, the
-    /// outermost first. The list is empty before the first operation (`None`) and after the last.
+    /// Returns the modules that call the operation with index `operation` in the forward pass, the
+    /// outermost first. The list is empty if `operation` is `None` or past the last operation.
     fn at(&self, operation: Option<usize>) -> &[usize] {
         operation
             .and_then(|operation| self.of_operations.get(operation))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the modules that call `operation` but not `neighbour`, the operation beside it
-    /// (`None` before the first operation), the outermost first. Modules that do not run exactly
-    /// `runs` times, and modules with uncertain paths, are left out.
+    /// Returns the modules that call `operation` but not `neighbour`, the operation just before or
+    /// just after it, the outermost first. `neighbour` is `None` if no operation runs before. Only
+    /// modules that run `runs` times, and whose paths in the model's code are certain, are
+    /// returned.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -128,8 +129,9 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). The position
-    /// runs `runs` times in the forward pass, and `run` has the operations of its first run.
+    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). `run` is the
+    /// position's range of operations in the forward pass (the first range, if the position runs
+    /// several times). Calls of modules that do not run exactly `runs` times are ignored.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -155,8 +157,8 @@ impl Calls {
         }
     }
 
-    /// Returns the names of the modules directly below the model that operations in `run` call,
-    /// each once, in execution order. In Keras, these modules are the layers.
+    /// Returns the names of the modules directly inside the model (in Keras, its layers) that call
+    /// any operation in `run`, each once, in execution order.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         run.map(|at| self.at(Some(at)))

@@ -10,9 +10,9 @@ use std::ops::Range;
 /// shorter description is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// The length of the description: the number of operations of all layers, where layers with the
-    /// same types of operations count as one layer, plus a fixed number for each layer
-    /// ([`Lengths`]).
+    /// The cost by which ways to divide a model into layers are compared: a fixed number for each
+    /// layer, plus its number of operations. Layers with the same types of operations share the
+    /// cost of their operations, as if they were one layer ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.
@@ -130,8 +130,6 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // A layer may have up to 1.5 times the bytes of the largest module, since an excess of less
-        // than half does not justify more layers.
         let allowed = own
             .largest
             .saturating_add(own.largest / 2)

@@ -29,7 +29,8 @@ pub struct Evidence<'a> {
     /// One entry per operation: the bytes, over all tiles, of the variables that the operation is
     /// the first to use.
     pub bytes: Vec<u64>,
-    /// Pairs of an operation and a later operation that uses its data, ascending.
+    /// Pairs `(a, b)` in which operation `b` uses data of the earlier operation `a`, sorted by `a`,
+    /// then by `b`.
     pub flow: Vec<(usize, usize)>,
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the tensors
     /// that earlier operations make and that the operation or a later one uses.
@@ -44,8 +45,8 @@ const NONE: usize = usize::MAX;
 const USED: usize = 32;
 
 impl<'a> Evidence<'a> {
-    /// Lists the operations of the forward pass, without parameters, bytes and data flow. If
-    /// `named`, operations to which the framework gave no name are left out.
+    /// Lists the operations of the forward pass. Their parameters, bytes and data flow remain empty
+    /// or 0. If `named`, operations to which the framework gave no name are left out.
     pub fn nothing(operations: &[Operation], named: bool) -> Self {
         let is_forward = |&number: &usize| {
             let operation = &operations[number];
@@ -176,8 +177,9 @@ fn called(parameter: &str) -> Option<String> {
     (!called.is_empty()).then(|| called.join("/"))
 }
 
-/// A module with more than a quarter (1/`LARGE`) of the bytes of all operations is divided into its
-/// submodules, unless another module has the same types of operations.
+/// A module is divided into its submodules if its variables have more than a quarter (1/`LARGE`) of
+/// the bytes of all variables that the forward pass uses, unless another module has the same types
+/// of operations.
 pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same in each run of this program, so that results are
@@ -186,8 +188,8 @@ pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// The bytes and the types of the operations of the forward pass, for sums over runs (series of
-/// consecutive operations).
+/// Gives the bytes of the variables and the types of the operations in any range of consecutive
+/// operations of the forward pass.
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
@@ -256,10 +258,9 @@ mod tests {
 
     #[test]
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
-        // `crossing` has one entry per operation: the bytes that earlier operations pass on to it
-        // or to later ones. Between operation 1, which uses `a.weight`, and operation 5, which uses
-        // `b.weight`, the entries of operations 3 and 4 are the lowest. So the scope (the modules
-        // that call an operation) changes from `a` to `b` at operation 4, the later one.
+        // Module `a` calls operation 1, and module `b` calls operation 5. Between them, the fewest
+        // bytes (`crossing`) are passed on before operation 3 and before operation 4. The later of
+        // these two, operation 4, is the first that is assigned to module `b`.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let mut used = vec![vec![]; 7];
         used[1].push("a.weight");

@@ -79,7 +79,7 @@ pub struct ModuleLayers {
     layer_at: Vec<Option<usize>>,
 }
 
-/// A layer that consists of one module of the model, possibly with small neighbouring modules.
+/// A layer: one module of the model, possibly with single operations before or after it.
 #[derive(Debug, Clone)]
 pub struct ModuleLayer {
     /// The name of the layer: the shortest end of `path` that no other layer has, such as
@@ -96,7 +96,8 @@ pub struct ModuleLayer {
 /// called once.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The consecutive nodes of the module tree whose operations make up this run of the layer.
+    /// The neighbouring nodes of the module tree that contain the operations in the field
+    /// `operations`, as indices into [`Tree::nodes`].
     nodes: Vec<usize>,
     operations: Range<usize>,
 }
@@ -208,9 +209,9 @@ impl ForwardModules {
     /// calls of its module). If `divided` is a layer, the built layers are its parts, and the name
     /// of each begins with that of `divided`.
     ///
-    /// Several layers may have equal paths, because they are runs of one module, or because the
-    /// path is only the common beginning of several modules' names. In the second case, each layer
-    /// gets the path of its first operation instead.
+    /// The path of a layer is that of its module. If several layers would have the same path
+    /// although the paths of their first operations differ, each gets the path of its first
+    /// operation instead.
     fn layers(&self, layers: Vec<Vec<Run>>, divided: Option<&ModuleLayer>) -> Vec<ModuleLayer> {
         // One entry per layer: the path of its module, and the path of the first operation of this
         // module.
@@ -238,9 +239,9 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the main module of one run of a layer: the node of the module tree with the most
-    /// operations. The other nodes of the run are small neighbouring modules or operations that
-    /// were joined to it.
+    /// Returns the module of a layer, as the node of the module tree for one run of the layer. The
+    /// other nodes of this run are single operations beside the module, such as a residual
+    /// addition.
     fn module(&self, run: &Run) -> usize {
         let size = |&node: &usize| {
             let node = &self.tree.nodes[node];
@@ -315,9 +316,8 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns the same modules with `layers` as their layers. Operations of the forward pass
-    /// (given by their index in it) for which `is_released` is true belong to In or Out (before or
-    /// after all layers), although their module is a layer.
+    /// Returns a copy of `self` with `layers` in place of its layers. An operation of the forward
+    /// pass belongs to no layer if `is_released` returns true for its index in the forward pass.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -367,10 +367,9 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for. Returns a [`Named`] that
-    /// holds the module's first operation, as an index into all operations of the model, instead of
-    /// a layer. `ways` are ways to compare a text with a path, which are tried in order until any
-    /// module's path matches.
+    /// Finds the module, or the list of modules, that `text` stands for. The result holds the index
+    /// of the module's first operation in place of the index of a layer. `ways` are the ways to
+    /// compare `text` with the path of a module. They are tried in order until a path matches.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
@@ -400,11 +399,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns the first operation of the forward pass, from `operation` on, whose layer is not
-    /// lower than the highest layer before `operation`. Operations of earlier layers, such as an
-    /// embedding that a decoder calls again, are skipped. Returns `operation` itself if the last
-    /// layer has begun before `operation`, or if there is no such operation. `layers` has the layer
-    /// of each operation: from 1, or 0 for none.
+    /// Skips operations of the forward pass, from `operation` on, that belong to an earlier layer
+    /// than an operation before `operation`, such as an embedding that a decoder calls again.
+    /// Returns the first operation that is not skipped. Returns `operation` itself if all would be
+    /// skipped, or if the last layer has begun before it. `layers` has the layer of each operation:
+    /// from 1, or 0 for none (earlier than all layers).
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
@@ -450,8 +449,9 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the layer of a variable: the first layer that uses the parameter of this name or,
-    /// without such a parameter, the layer whose module path the name contains.
+    /// Returns the layer of the first operation that uses the parameter with the name `variable`.
+    /// If there is no such parameter or layer, returns the layer whose module path `variable`
+    /// contains.
     pub fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters

@@ -9,22 +9,23 @@ use super::{
 use crate::model::{Operation, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// One run of a module in the forward pass, which is a row of the tree that `--list-layers` prints.
+/// A row of the tree of modules that `--list-layers` prints. It stands for one run of a module in
+/// the forward pass: a module that runs twice has two rows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ModuleRow {
     /// Number of modules around this module, by which its line in the list is indented.
     pub depth: usize,
     /// The path of the module, without the path of the module around it.
     pub name: String,
-    /// Number of operations of the forward pass in this run of the module.
+    /// Number of operations that one run of the module has in the forward pass.
     pub operations: usize,
     /// Bytes, over all tiles, of the variables that are used in this run of the module but not by
     /// earlier operations.
     pub bytes: u64,
     /// How often the module with this path runs in the forward pass.
     pub runs: usize,
-    /// The name of the layer that consists of this module, possibly with small neighbours; `None`
-    /// if the module contains several layers.
+    /// The name of the layer that consists of this module, possibly with operations beside it;
+    /// `None` if the module contains several layers.
     pub layer: Option<String>,
 }
 

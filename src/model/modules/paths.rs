@@ -112,16 +112,15 @@ pub struct ModulePath<'a> {
     /// One entry per module that calls the operation, the outermost first: the byte index at which
     /// the path of this module ends in `text`.
     pub ends: Vec<usize>,
-    /// How many of the modules that call the operation, from the outermost on, have a path that
-    /// comes from the name of a parameter.
+    /// Number of outer modules that call the operation and whose paths come from the name of a
+    /// parameter. The paths of the inner modules are completed from the operation's own name.
     pub aligned: usize,
-    /// Number of modules, counted from the outermost one that calls the operation, whose paths
-    /// certainly exist in the Python model. The paths of the modules inside these may lack lists,
-    /// such as `layer` in `encoder.layer.3`.
+    /// Number of outer modules that call the operation and whose paths certainly exist in the
+    /// Python model. The paths of the inner modules may lack the names of lists: `encoder.3` may
+    /// stand for `encoder.layer.3`.
     pub certain: usize,
-    /// The path of the innermost module that calls the operation, if this path is not below those
-    /// of the other calling modules, as when a decoder calls an embedding of the encoder; otherwise
-    /// `None`.
+    /// The path of the innermost module that calls the operation, if this module is not inside its
+    /// caller: `encoder.embed`, if a decoder calls it. Otherwise `None`.
     pub elsewhere: Option<&'a str>,
 }
 
@@ -164,12 +163,11 @@ pub fn is_number(module: &str) -> bool {
 /// path:
 ///
 /// 1. If an operation only uses parameters that earlier operations use, as in a later run of a
-///    module, it has the path of the operation with the same scope that used them first.
-/// 2. If the known paths of operations with the same scope are all equal, this path is taken,
-///    unless neighbouring operations only show other paths ([`running`]).
-/// 3. Of the nearest known paths before and after, the one with more outer modules in common with
-///    the scope gives the path of these common modules. The other modules of the scope are
-///    appended.
+///    module, it has the path of an earlier operation with the same scope and parameter.
+/// 2. If all known paths of operations with the same scope are equal, the operation has this path,
+///    unless the operations around it show another ([`running`]).
+/// 3. Otherwise, the path begins like that of a nearby operation, as far as the same modules call
+///    both operations. The other modules of the scope are appended.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -206,10 +204,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the alignment of each operation: the name of a parameter that contains the modules that
-/// call the operation (its scope), and where they end in this name. If an operation is the first to
-/// use a parameter, it is aligned to this parameter. Other operations are aligned by rules 1 and 2
-/// of [`full_paths`], or not at all.
+/// Finds the modules that call each operation (its scope) in the name of a parameter: those of
+/// `encoder/3` in `bert.encoder.layer.3.weight`. The parameter is one that the operation is the
+/// first to use or, by rules 1 and 2 of [`full_paths`], one of an operation with the same scope;
+/// `None` if there is none.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -224,9 +222,8 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    // Map from a scope (the modules that call an operation) to all module paths of operations with
-    // this scope. Each path comes with its alignment: the name of a parameter that begins with the
-    // path, and where the modules of the scope end in this name.
+    // Map from a scope (the modules that call an operation) to the module paths that operations
+    // with this scope are known to have. Each path comes with a parameter whose name shows it.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -261,19 +258,18 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the module path of each operation without an entry in `aligned`, as far as the last
-/// operation with an entry before it (in `order`) shows the path: all modules that call the
-/// operation must also call that earlier operation and all operations in between. Otherwise, the
-/// modules may have been called again in between, as other items of a list, and the path is `None`.
+/// Returns the module paths that operations without an entry in `aligned` take over from the
+/// nearest earlier operation (in `order`) with an entry. This is done if all modules that call the
+/// operation also call the earlier one and all operations in between. Otherwise the path is `None`,
+/// since the modules may have been called again in between, as other items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    // The last operation with a known path: its alignment (which has the path), its scope (the
-    // modules that call it), and how many of these modules, from the outermost on, also call all
-    // operations since then.
+    // The last operation with an entry in `aligned`: this entry, the modules that call the
+    // operation, and how many of these, from the outermost on, also call all operations after it.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];
@@ -291,12 +287,12 @@ fn running<'a>(
 /// known module path of a nearby operation.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the innermost module that calls both the operation and the nearby operation
-    /// whose path is known. If items of one list of modules call the two operations, the path of
-    /// the list.
+    /// The path of the innermost module that calls both the operation and a nearby operation whose
+    /// path is known. If this module calls both as items of one list, the path of the list, such as
+    /// `encoder.layer`.
     path: &'a str,
     /// One entry per module that calls both the operation and the nearby operation whose path is
-    /// known: the byte index at which the module's path ends in the name of a parameter.
+    /// known, the outermost first: the byte index at which the module's path ends in `path`.
     ends: &'a [usize],
     separator: &'a str,
     /// Whether the operation is called by an item of a list of modules, such as `3` in `layer.3`,
@@ -314,9 +310,9 @@ impl<'a> Beginning<'a> {
     /// modules that call the two operations are the same.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the module in the known path `other` that follows the first `count` modules,
-        // which both operations have in common; empty if there is none. `container` is the path of
-        // the module or list that contains `sibling`.
+        // The same `count` outer modules call this operation and a nearby one with the known path
+        // `other`. `sibling` is the next module in that path, such as `3` in `encoder.layer.3`;
+        // empty if there is none. `container` is the path around it, `encoder.layer`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -342,16 +338,16 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Completes the beginning `known` of a module path with the remaining modules of `scope`. The map
-/// [`lists`] shows whether numbers directly follow a module's path in names of parameters.
+/// Appends the remaining modules of `scope` to `known`, the beginning of an operation's module
+/// path. The map [`lists`] shows whether the path of a numbered submodule is certain.
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // If no beginning of the path is known, the path keeps the separators with which the scope
-        // (the modules that call the operation) begins.
+        // If no beginning of a path is known, the path of an operation keeps the separators at the
+        // start of its scope: `/` for the scope `/encoder/3`.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -423,7 +419,8 @@ impl Lookup {
             });
             beginnings.enumerate().last()
         };
-        // If several known beginnings in `text` are equally long, the first one is taken.
+        // The order is reversed because `max_by_key` returns the last of equally long paths, but
+        // the first one in `text` is wanted.
         (0..components.len().min(COMPONENTS_BEFORE))
             .rev()
             .filter_map(longest)
@@ -487,9 +484,9 @@ mod tests {
         let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
         assert_eq!(texts, expected);
         assert_eq!(paths[2].ends, [6, 19, 24]);
-        // The parameter `a.0.weight` shows that a number directly follows `a`, so the path of the
-        // operation with scope `a/1` is certain. The parameter `b.list.0.weight` has the name of a
-        // list before the number, so the path of `b/3` is uncertain.
+        // In the parameter `a.0.weight`, the number directly follows `a`. So the scope `a/1`
+        // certainly stands for the module `a.1`. In `b.list.0.weight`, the name of a list is in
+        // between. So the scope `b/3` may stand for an item of this or of another list.
         let scopes = ["a/0", "a/1", "b/0", "b/3"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
         let certain = full_paths(&scopes, &parameters, &parameters).into_iter();

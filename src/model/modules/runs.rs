@@ -104,8 +104,9 @@ impl ModuleLayers {
                 }
             }
         }
-        // In (the operations before the first layer) may use the output of a layer, as when the
-        // next token is embedded. If this layer is repeated, the repeated range then starts at In.
+        // In (the operations before the first layer) may use the output of a layer, as when a
+        // generated token is embedded. A range of positions that runs several times is then
+        // extended to In, if it overlaps with the positions from In to this layer.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 add(0, last, 1);
@@ -143,8 +144,7 @@ impl ForwardModules {
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            // In each run of the layer, only the largest module is divided, not the small modules
-            // that were joined to it.
+            // Only the module of the layer is divided, not the single operations beside it.
             let module = self.module(run);
             let nodes = run.nodes.iter().flat_map(|&node| {
                 let children = &self.tree.nodes[node].children;

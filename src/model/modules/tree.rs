@@ -13,7 +13,7 @@ use std::ops::Range;
 /// node.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
-    /// The operations of the node, as a range of indices into the forward pass.
+    /// The operations of this node of the module tree, as indices into the forward pass.
     pub operations: Range<usize>,
     /// Number of components in the path of the node's module. The paths of all operations of the
     /// node begin with this path.
@@ -103,9 +103,9 @@ impl Tree {
         runs.iter().map(add).collect()
     }
 
-    /// Adds a node for one call of a module that is called several times in succession. `runs` are
-    /// the nodes of its submodules, whose paths agree in the first `depth` components. Returns the
-    /// index of the added node.
+    /// Adds a node for one call of a module that is called several times in succession. The nodes
+    /// `runs`, one for each submodule that runs in this call, become its children. The paths of all
+    /// their operations agree in the first `depth` components. Returns the index of the added node.
     fn add_call(&mut self, runs: &[Node], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
@@ -210,10 +210,10 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // The node is divided before the operation `cut`. Candidates are the operations that
-            // begin in the middle half of the node's bytes. Operations before which only one tensor
-            // is passed on come first, then the fewest bytes decide. Without candidates, both parts
-            // get bytes as equal as possible.
+            // A node of the tree is divided before the operation `cut`, which begins in the middle
+            // half of the node's bytes. Of several such operations, those before which at most one
+            // tensor is passed on come first, and then those before which the fewest bytes are. If
+            // there is none, both parts get bytes as equal as possible.
             let cut = places
                 .clone()
                 .filter(is_central)

@@ -22,9 +22,9 @@ use std::ops::Range;
 /// would.
 const WORD: f64 = 6.0;
 
-/// Computes how long the description of a layer is. A layer costs [`WORD`] plus its number of
-/// operations, but layers with the same types of operations share the cost of their operations
-/// equally.
+/// Computes the cost of layers, by which ways to divide a model into layers are compared. A layer
+/// costs [`WORD`], plus its number of operations divided by the number of layers with the same
+/// types of operations.
 pub struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,
@@ -38,8 +38,8 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// Returns how many runs of modules, of those given to [`new`](Self::new), have the same types
-    /// of operations as `run` (the operations of one run), each type equally often; at least 1.
+    /// Returns how many of the ranges of operations given to [`new`](Self::new) have the same types
+    /// of operations as `run`, each type equally often; at least 1.
     fn alike(&self, run: &Range<usize>) -> usize {
         self.alike
             .get(&self.sums.likeness(run))
@@ -52,11 +52,12 @@ impl<'a> Lengths<'a> {
     }
 }
 impl ForwardModules {
-    /// Returns the nodes of the module tree (runs of modules) that become layers, in program order.
-    /// Together they contain each operation once. Of all such choices, the one with the shortest
-    /// description ([`Lengths`]) is taken, with two exceptions. Nodes that contain layers
-    /// ([`containers`](Self::containers)) are always divided. Of siblings with equally named
-    /// submodules, all or none are divided ([`cut_alike`](Self::cut_alike)).
+    /// Returns the nodes of the module tree that become layers, in program order. Each operation is
+    /// in exactly one of them. They are chosen so that the sum of their costs ([`Lengths`]) is the
+    /// lowest, except for two rules:
+    /// - Nodes that contain layers ([`containers`](Self::containers)) are always divided.
+    /// - Of siblings with equally named submodules, all or none are divided
+    ///   ([`cut_alike`](Self::cut_alike)).
     pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
@@ -93,10 +94,13 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns one entry per node of the module tree (a run of a module): whether the node contains
-    /// layers, so that it cannot be a layer itself. These nodes are the whole model, modules with
-    /// most of their operations in [chains](Self::is_chain) of blocks, large modules unlike all
-    /// others, and [common beginnings of names](Self::begins_names).
+    /// Returns one entry per node of the module tree: whether the node must be divided, because it
+    /// cannot be a layer. Such nodes, if they have children, are:
+    /// - the whole model
+    /// - modules with most of their operations in [chains](Self::is_chain) of similar blocks
+    /// - modules with more than 1/[`LARGE`] of all bytes that no other module resembles
+    /// - [common beginnings](Self::begins_names) of several modules' names
+    /// - other runs of one of these modules
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
@@ -293,9 +297,8 @@ impl ModuleLayers {
     /// - Before the first block ([`blocks`](Self::blocks)), it moves to In, with its layer and all
     ///   layers before it.
     /// - After the last block, it moves to Out, with its layer and all layers after it.
-    /// - In between, it leaves its layer only if it uses no results of other operations, as an
-    ///   embedding does. The flow of data then places it. If its layer has several runs, the whole
-    ///   layer leaves with it.
+    /// - In between, it leaves its layer if it uses no results of other operations, as an embedding
+    ///   does. The flow of data then places it. A layer that runs several times leaves as a whole.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

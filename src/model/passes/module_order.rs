@@ -83,10 +83,13 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
     is_backward.then_some(start..end)
 }
 
-/// Returns the index of the operation at which the backward pass would start. Candidates are
-/// operations with nearly the largest number of modules that run both before and after them
-/// ([`NEARLY_MOST`]). Of these, the one where the modules' numbers of runs before and after are the
-/// most even is taken ([`unevenness`]); of several, the middle one.
+/// Returns the index of the operation at which the backward pass would start; `None` if there is
+/// none. It is found in three steps:
+/// 1. Candidates are operations that nearly the largest number of modules cross, that is, run both
+///    before and after ([`NEARLY_MOST`]).
+/// 2. Of these, the operation before and after which the modules run the most equally often is
+///    taken ([`unevenness`]).
+/// 3. Of several such operations, the middle one is taken.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
@@ -112,9 +115,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // The point in the program moves past the operation `place`, so its module's numbers of
-        // runs before and after the point change. A run (consecutive operations) that contains the
-        // point counts in both numbers.
+        // The loop moves past the operation `place`. A run (consecutive operations of one module)
+        // that begins there now counts as before the point reached, and one that ends there no
+        // longer counts as after it.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -137,8 +140,8 @@ fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the backward pass of a program, given as a text in which each letter is the module
-    /// of one operation.
+    /// Returns the part of `modules` that is the backward pass. Each letter of `modules` is the
+    /// module of one operation, in program order.
     fn backward(modules: &str) -> Option<&str> {
         let letters = modules.bytes().map(usize::from);
         backward_pass(&letters.collect::<Vec<_>>(), 256).map(|range| &modules[range])
@@ -147,9 +150,9 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // Each letter is the module of one operation. After the backward pass, weights are updated
-        // by operations in modules of their own (`uvwx`) or in the modules of the forward pass
-        // (`xabcd`). These operations are not part of the backward pass.
+        // After the backward pass of the modules `a` to `d`, weights are updated by operations in
+        // modules of their own (`uvwx`) or in the modules of the forward pass (`xabcd`). These
+        // updates are not part of the backward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

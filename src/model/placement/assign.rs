@@ -30,10 +30,13 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // All places (In, layers, Out) that use the same weight must be on one IPU. An operation
-        // that is in its layer only because of its variables, such as a cast, counts as a user of a
-        // weight in the forward pass only. An operation without a place of its own does not count,
-        // and one on every IPU, such as a random number generator, adds no place.
+        // All places (In, layers, Out) that use the same weight must be on one IPU. Some operations
+        // do not count as users of a weight:
+        // - those without a place of their own
+        // - outside the forward pass, those that are in a layer only because of their variables
+        //
+        // A variable that an operation on every IPU uses, such as a random state, need not be on
+        // one IPU.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -126,9 +129,9 @@ fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     model.groups_with(|number, _| layering.layers[number] != NO_LAYER)
 }
 
-/// Where the flow of data places each operation. The flow gives a level: an index into In, the
-/// layers in the order in which they run, and Out. The level is then turned into a place: an index
-/// into In, the layers in the order of the layering, and Out.
+/// Where the flow of data places each operation. The flow gives a level, which is then turned into
+/// a place. Both are indices into In, the layers and Out. But levels have the layers in the order
+/// in which they run, and places have them in the order of the layering.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
@@ -137,11 +140,11 @@ struct FoundPlaces<'a> {
     /// One entry per parameter of the data flow, such as a weight: the levels (In, layers, Out)
     /// that share the parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// One entry per operation group (operations with one debug context): whether no other group
-    /// computes with any of its variables, as with operations that the compiler adds.
+    /// One entry per operation group (operations with one debug context): true if no other group
+    /// computes with the variables of this group. This is so for operations that the compiler adds.
     isolated: Vec<bool>,
-    /// The operations from the first one with a layer to the last one with a layer that is not in
-    /// the backward pass, both inclusive. Operations before this range may be in In (before the
+    /// The range from the first operation with a layer to the last one, inclusive; the last one
+    /// must not be in the backward pass. Operations before this range may be in In (before the
     /// first layer), and operations after it in Out (after the last layer).
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its
@@ -263,10 +266,10 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives one place (In, a layer or Out) to all runs of an operation in a module that runs several
-/// times. Between two runs, data flows back to an earlier layer. Therefore the flow of data may
-/// give the operation no place of its own in some of the runs ([`Reason::Touched`]). In these runs,
-/// the operation takes the place of its other runs, unless those have different places.
+/// Gives an operation the same place (In, a layer or Out) in all runs of its module. If a module
+/// runs several times, data flows back to an earlier layer between its runs, so in some runs the
+/// flow may show no place for the operation ([`Reason::Touched`]). There, the operation takes its
+/// place in the other runs, unless these have different places.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
@@ -308,7 +311,7 @@ fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
 
 /// Returns the place of each level. Levels are In, the layers in the order in which they first run,
 /// and Out; places are In, the layers in the order of the layering, and Out. `seeds` has the layer
-/// in the name of each operation.
+/// in the name of each operation, which shows when each layer first runs.
 fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

@@ -45,7 +45,7 @@ use super::Repeat;
 use clap::ValueEnum;
 use std::fmt;
 
-/// The rules that determine which memory a stage needs.
+/// The rules that determine which memory a stage needs: those of the full or of the classic model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
     /// The full model: count all memory that the compiler recorded.
@@ -55,7 +55,7 @@ pub enum Rules {
     Classic,
 }
 
-/// Whether Out (the operations after the last layer) runs on the first or the last IPU.
+/// The IPU that runs Out (the operations after the last layer): the first or the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
     /// Run Out (the operations after the last layer) on the first IPU if In and Out share a weight,
@@ -86,7 +86,7 @@ impl OutOn {
 /// Options for finding the places (In, layers, Out) of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
-    /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
+    /// The IPU that runs Out (the operations after the last layer): the first or the last.
     pub out_on: OutOn,
     /// Names of weights that may be on several IPUs although several places (In, layers, Out) use
     /// them (`--untie`).
@@ -129,8 +129,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns whether the reason gives the operation a place of its own (In, a layer or Out).
-    /// Other operations are at the places of their variables, or in every stage.
+    /// Returns whether an operation that is placed for this reason has a place of its own (In, a
+    /// layer or Out). All other operations are at the places of their variables, or in every stage.
     pub(crate) fn is_own(self) -> bool {
         !matches!(self, Reason::Touched | Reason::EveryStage)
     }
@@ -197,16 +197,17 @@ pub struct Placement {
     /// One entry per operation group (operations with one debug context): the places (In, layers,
     /// Out) whose stages need the group's code.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// One entry per operation group (operations with one debug context): the places of the code of
-    /// each cluster of its programs (programs that use the same variables); empty if all code of
-    /// the group is at the same places.
+    /// One entry per operation group (operations with one debug context). It lists, for each
+    /// cluster of the group's programs (programs that use the same variables), the places of their
+    /// code. It is empty if all code of the group is at the same places.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
-    /// One entry per use set (variables that the same operations use): all places (In, layers, Out)
-    /// that use its variables. With [`Rules::Full`], a stage needs the memory of all variables that
-    /// it uses, so this field equals `counted`.
+    /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
+    /// that use its variables, from which traffic between places is computed. With [`Rules::Full`],
+    /// it equals `counted`. With [`Rules::Classic`], only this field includes the place of
+    /// operations without a layer.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

@@ -149,10 +149,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places (In, layers, Out) of an operation, given the place sets `of` of the
-    /// variables that it uses. The sets are added to the result from the smallest to the largest. A
-    /// set is left out if a smaller one already added one of its places. So a number that many
-    /// places share, such as a learning rate, adds no places to those of a weight.
+    /// Returns the places (In, layers, Out) of an operation. `of` has the place set of each
+    /// variable that it uses. Small sets come first: a larger set is ignored if it contains a place
+    /// that a smaller set has added. So a learning rate, which all places use, adds no place to
+    /// that of a weight.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {

@@ -21,8 +21,8 @@ pub struct Positions {
     /// One entry per layer: the path of the layer's module, such as `bert.encoder.layer.3`; empty
     /// if unknown.
     modules: Vec<String>,
-    /// Texts given by the user that stand for places (In, layers, Out) but are neither names nor
-    /// paths of layers, each with its place.
+    /// Names of modules or operations, given by the user, that are not names of layers. Each has
+    /// the place (In, a layer or Out) that begins with it or contains it.
     named: Vec<(String, Named)>,
 }
 
@@ -53,8 +53,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the name of position 0: `In` for the operations before the layers, `In Out` if Out
-    /// has the same position, or the text `None` for all operations without a layer.
+    /// Returns the name of position 0: `None` in the classic model (all operations without a
+    /// layer), otherwise `In`, or `In Out` if Out has the same position.
     pub(crate) fn first(self) -> &'static str {
         match self {
             PseudoLayers::NoneFirst => "None",

@@ -35,16 +35,15 @@ impl<'a> VariablePlaces<'a> {
     ///
     /// 1. the layer that the name of the variables contains, or the places of the weight whose name
     ///    it contains;
-    /// 2. the place of all other variables that one of the operations uses, if it is a single
-    ///    place; otherwise, the single place of all other variables that one program of the
-    ///    operation uses;
+    /// 2. the place of all other variables of an operation that uses them, if it is a single place;
+    ///    otherwise, the single place of all other variables of one of its programs;
     /// 3. the places of the partner of the variables, such as the weight of an optimizer's moment
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places of the other variables that the operations use;
     /// 5. every stage.
     ///
-    /// Rules 1 to 3 are applied twice, because a variable that they place helps to place other
-    /// variables that are used together with it. New place sets are stored in `sets`.
+    /// Rules 1 to 3 are applied twice, since a variable placed in the first round may help to place
+    /// others in the second. New place sets are stored in `sets`.
     pub fn new(
         model: &'a Model,
         layering: &'a Layering,
@@ -71,19 +70,20 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // The places (In, layers, Out) of all variables that operations use together with
-                // the variables of this use set; every stage if there are none.
+                // No name, operation or partner shows where these variables are. So they are at all
+                // places (In, layers, Out) of other variables that the same operations use. If
+                // there are none, they are in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
         found
     }
 
-    /// Returns one entry per operation group (operations with one debug context): the places (In,
-    /// layers, Out) of the variables that the group uses; [`NOWHERE`] for groups with a place of
-    /// their own. Single numbers, such as the scale of all gradients, are ignored unless the
-    /// group's larger variables have no places. If there are more places than in any real model,
-    /// all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// Returns one entry per operation group (operations with one debug context). If the group has
+    /// no place of its own (In, a layer or Out), the entry has the places of the variables that it
+    /// uses; otherwise it is [`NOWHERE`]. Single numbers, such as the scale of all gradients, count
+    /// only if no larger variable has a place. If there are more places than in any real model, all
+    /// entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -259,9 +259,9 @@ pub fn of_users(
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
-    // compute, where 2 means two or more. A use set is stored as a smaller set and one more group.
-    // The loop goes from the largest sets to the smallest, and raises the entry of the smaller set
-    // to that of the larger one. So each group is checked against all sets that contain it.
+    // compute, where 2 means two or more. A set is stored as a smaller set and one more group, and
+    // the loop checks only this group. To check the others too, the number is passed on to the
+    // smaller set, which comes later in the loop.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -277,8 +277,9 @@ pub fn isolated(model: &Model) -> Vec<bool> {
 /// host, and operations without a place of their own, are left out.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The sets of places (In, layers, Out) to which `forward` and `backward` refer by index. Out
-    /// (after the last layer) is a separate place, even if it shares a position with In.
+    /// The distinct sets of places (In, layers, Out), to which the fields `forward` and `backward`
+    /// refer by index. Out (the operations after the last layer) is a place of its own here, even
+    /// if it shares a position with In.
     pub sets: PlaceSets,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
     /// that use its variables in the forward pass.
@@ -289,9 +290,9 @@ pub struct PassPlaces {
 }
 
 impl PassPlaces {
-    /// Finds the places (In, layers, Out) that use the variables of each use set (variables that
-    /// the same operations use) in each pass. `operations` has the places of each operation, as an
-    /// index into `sets`.
+    /// Finds, for each use set (variables that the same operations use), the places (In, layers,
+    /// Out) whose operations use its variables in the forward pass, and those that use them later.
+    /// The places in `operations` are indices into `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.

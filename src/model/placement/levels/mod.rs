@@ -43,8 +43,7 @@ impl Reach {
     }
 }
 
-/// Whether data flows up or down through the levels (In, layers, Out) when a node of the data flow
-/// runs.
+/// The pass in which a node of the data flow (steps of one operation) runs.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     /// The node is in the forward pass, in which data flows up from In over the layers to Out.
@@ -56,9 +55,9 @@ enum Phase {
     Late,
 }
 
-/// The level (In, a layer or Out) of each node of the forward pass, with the bytes over all tiles
-/// of the largest tensor that the node uses, and of the largest that it makes. The gradient of such
-/// a node makes and uses tensors of these sizes.
+/// For each node of the forward pass: its level (In, a layer or Out), the bytes over all tiles of
+/// the largest tensor that the node uses, and those of the largest that it makes. The gradient of
+/// the node makes a tensor of the first size and uses one of the second size.
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
 /// The levels (In, a layer or Out) of all nodes of the data flow while they are being found, step
@@ -197,10 +196,10 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// For each node (steps of one operation) of the forward or the backward pass, finds the
-    /// nearest level (In, a layer or Out) from which data flows to the node, and the nearest one to
-    /// which data flows from the node. In the backward pass, a node without a level in its name may
-    /// also get a level from the variables that it uses.
+    /// For each node (steps of one operation) of the forward or the backward pass, finds the level
+    /// (In, a layer or Out) from which data flows to the node, and the level to which data flows
+    /// from it; of several, the nearest one. In the backward pass, also derives the levels of nodes
+    /// from the variables that they use.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -217,9 +216,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns the level (In, a layer or Out) nearest to a node of the data flow: before the node
-    /// if `is_before`, and otherwise after it. `nodes` are the producers or the consumers of the
-    /// node. Instead of a producer or consumer without a level, the nearest level before or after
-    /// that one counts.
+    /// if `is_before`, and otherwise after it. `nodes` are accordingly the producers or the
+    /// consumers of the node. If one of them has no level, the nearest level before the producer or
+    /// after the consumer is used.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -244,11 +243,10 @@ impl<'a> Levels<'a> {
             .collect()
     }
 
-    /// Gives a node of the backward pass (steps of one operation) a seed, that is, its first level
-    /// (In, a layer or Out): the common level, if there is one, of the parameters and of the
-    /// forward pass's variables that the node uses. Levels fall in the backward pass. So the node
-    /// gets no seed if this level is higher than the nearest level from which data flows to the
-    /// node.
+    /// Gives a node of the backward pass (steps of one operation) the level (In, a layer or Out) of
+    /// the parameters and of the forward pass's variables that it uses, if they agree. In the
+    /// backward pass, data only flows from higher to lower levels. So the level is not given if the
+    /// node gets data from a lower one.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
@@ -286,8 +284,9 @@ impl<'a> Levels<'a> {
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
-            // Returns whether In (the operations before the first layer) also uses a parameter of
-            // this node, such as the weight of an embedding that encoder and decoder share.
+            // Returns whether an operation in In (the operations before the first layer) uses one
+            // of the node's parameters too, such as the weight of an embedding that encoder and
+            // decoder share.
             let shares_with_in = || {
                 self.parameters[node]
                     .iter()
@@ -298,8 +297,8 @@ impl<'a> Levels<'a> {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
                 (None, Some(_)) if shares_with_in() => Reach::At(0),
-                // A node before all layers whose results only the first layer uses, such as a mask,
-                // is in In.
+                // A node that gets no data from layers, and whose results the first layer uses,
+                // such as a mask, is in In (the operations before the first layer).
                 (None, Some(1)) => Reach::At(0),
                 (None, Some(after)) => Reach::At(called[node].min(after)),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
@@ -313,8 +312,9 @@ impl<'a> Levels<'a> {
                     .map_or_else(|| self.between(node, low, high), Reach::At),
             };
         }
-        // A node after the last layer may use data that no layer makes, such as the model's input.
-        // If only Out uses the node's results, the node is in Out.
+        // An operation that runs after the last layer may get no data from any layer, if it uses
+        // only the model's input. If its results go only to Out (the operations after the last
+        // layer), it is in Out too.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).into_iter().rev() {
             if self.found[node].is_unknown()
@@ -327,9 +327,9 @@ impl<'a> Levels<'a> {
     }
 
     /// Returns one entry per node of the data flow (steps of one operation): the layer in the name
-    /// of this node or, if its name contains none, in the name of the next node of the forward pass
-    /// with a layer in its name. Entries up to the first such node, inclusive, and after the last
-    /// one are 0 (In).
+    /// of the node or, if there is none, of the next node of the forward pass that has one. The
+    /// entry is 0 (In) if there is no such node, or if no earlier node of the forward pass has a
+    /// layer in its name.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -343,8 +343,8 @@ impl<'a> Levels<'a> {
         called
     }
 
-    /// Finds the levels (In, a layer or Out) of nodes in the backward pass to which neither names
-    /// nor variables give one.
+    /// Finds the levels (In, layers, Out) of those nodes of the backward pass (steps of one
+    /// operation) whose level neither the operation's name nor the variables show.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             let uses_stash_of_in = || {
@@ -360,10 +360,10 @@ impl<'a> Levels<'a> {
                 // the first layer), the node is in In too if it uses tensors that the forward pass
                 // of In stashed.
                 (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
-                // If no data flows from a layer or Out to this node, the backward pass begins with
-                // it: in Out (the operations after the last layer), or in a head (a further output
-                // of the model) at an earlier layer. So the level of the node is from `after` up to
-                // Out.
+                // If no data flows to a node (`before` is `None`), the backward pass begins with
+                // it, in Out (the operations after the last layer) or in a further output of the
+                // model at an earlier layer. So its level is between Out and `after`, the level to
+                // which its data flows.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
                 // A node from which no data flows to In or a layer, such as the gradient of a
                 // weight that only goes to an accumulator, is placed by `Levels::updates`.
@@ -372,15 +372,17 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the level (In, a layer or Out) of `node` (steps of one operation). Data flows from
-    /// the level `before` through the node to the level `after`, so its level is one of them or
-    /// between them. Returns `Several` if data flows against the direction of the pass, so that no
-    /// level is possible. Of the possible levels, the first of these that exists is taken:
+    /// Chooses the level (In, a layer or Out) of `node` (steps of one operation). It is one from
+    /// `before`, from which data flows to the node, to `after`, to which data flows from it. The
+    /// first of these levels that exists is taken:
     ///
     /// 1. the only level with a node of the forward pass whose gradient `node` may be, by the sizes
     ///    of tensors ([`mirrors`](Self::mirrors));
     /// 2. the level that makes or uses the most bytes of the node's variables;
     /// 3. the level `before`.
+    ///
+    /// If data flows against the direction of the pass, the node has no single level, and `Several`
+    /// is returned.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -411,10 +413,10 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // At the levels (In, layers, Out) that make or use the node's variables, the sizes of
-            // tensors show no forward node whose gradient this node may be. The gradient of a
-            // pooling, for example, may share no variable with its own layer. So the sizes are
-            // compared at all possible levels.
+            // By the sizes of tensors, the node is not the gradient of a node at the levels (In,
+            // layers, Out) with which it shares variables. So all possible levels are searched: the
+            // gradient of a pooling, for example, may share no variable with the layer of the
+            // pooling.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
@@ -434,9 +436,9 @@ impl<'a> Levels<'a> {
             |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // `ends` are the nodes of the forward pass that make or use the variables of the edge.
-            // One that has no level (In, a layer or Out) yet may be at any level, so it permits
-            // each `level`. If `node` is in the forward pass, it is such a node itself.
+            // `ends` are the nodes of the forward pass that make or use the same variable as
+            // `node`. If one of them has no level (In, a layer or Out) yet, it may still get any,
+            // so each `level` is possible.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };

@@ -67,10 +67,11 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts operations that advance a state, such as a random state, on every IPU, because every
-    /// IPU has its own copy of the state. A node (steps of one operation) advances a state if no
-    /// data gives it a level (In, a layer or Out), it shares parameters with other nodes, and
-    /// several levels share each of these parameters.
+    /// Puts operations that advance a state, such as a random state, on every IPU, where each IPU
+    /// has its own copy of the state. A node (steps of one operation) of the forward pass advances
+    /// a state if both conditions hold:
+    /// - The flow of data gives it no level (In, a layer or Out).
+    /// - It shares parameters with other nodes, each of which several levels use.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // A state that operations advance, such as a random state, has several users. So a
@@ -87,12 +88,12 @@ impl Levels<'_> {
         }
     }
 
-    /// Finds the levels (In, layers, Out) of nodes after the forward pass that still have none,
-    /// such as updates of weights. If the results of a node reach updates of parameters, the node
-    /// gets the level of these parameters. If they reach none, or if several levels share the
-    /// parameters, [`between`](Self::between) chooses a level from In up to the nearest one from
-    /// which gradients flow to the node. A gradient that only the host reads, for example, reaches
-    /// no update.
+    /// Finds the levels (In, layers, Out) of nodes after the forward pass that still have none:
+    /// - If the results of a node reach updates of parameters, the node is at the level of these
+    ///   parameters.
+    /// - If the results reach no update (a gradient that only the host reads), or if several levels
+    ///   share the parameters, [`between`](Self::between) chooses a level from In up to the nearest
+    ///   one from which gradients flow to the node.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
@@ -107,9 +108,9 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // If a parameter has several levels (In, layers, Out), because nodes after the
-                    // forward pass use it there, it does not show at which of them this node is. So
-                    // it is ignored.
+                    // A parameter that is used at several levels (In, layers, Out) after the
+                    // forward pass does not show at which of them a node that uses it is. So it is
+                    // ignored.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);

@@ -1,5 +1,5 @@
-//! Finds whether data flows up, down or neither way through the levels (In, layers, Out) when a
-//! node runs. Also finds, by the sizes of tensors, which nodes may be gradients of forward nodes.
+//! Finds the pass in which each node of the data flow (steps of one operation) runs. Also finds, by
+//! the sizes of tensors, of which operations of the forward pass a node may be the gradient.
 
 use super::{ForwardSizes, Level, Levels, Phase};
 
@@ -33,10 +33,9 @@ impl Levels<'_> {
             .collect()
     }
 
-    /// Finds the liveness step from which data flows down through the levels, that is, from Out to
-    /// In, for models whose debug contexts do not mark the backward pass. Before this step, most
-    /// edges of the data flow lead up; from this step on, most lead down. Returns `None` if there
-    /// is no such step.
+    /// Finds the liveness step at which the backward pass starts, for models whose debug contexts
+    /// do not mark it. Before this step, most data flows up from In over the layers to Out; from
+    /// this step on, most flows down from Out to In. Returns `None` if there is no such step.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
@@ -52,10 +51,9 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // `downs` compares two numbers of nodes, counted from the last node to the current one:
-        // nodes that get data from a higher level (In, layers, Out), as in the backward pass, minus
-        // nodes that get data only from lower levels. The backward pass is taken to start near the
-        // node with the largest difference.
+        // From the last node to the first, `downs` is the number of nodes so far that get data from
+        // a higher level (In, layers, Out), as in the backward pass, minus the number that get data
+        // only from lower levels. It is the largest at the start of the backward pass.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -65,11 +63,10 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// Returns the first node (steps of one operation) of the backward pass of the last layer.
-    /// `turn` is the first node that gets data from a higher layer. Before it, the last layer runs
-    /// its forward pass, then Out (the operations after the last layer) runs, then the last layer
-    /// its backward pass. So the longest gap between two nodes of the last layer is taken to be
-    /// Out, and the node after this gap is returned.
+    /// Returns the node (steps of one operation) at which the backward pass of the last layer
+    /// begins. `turn` is the first node that gets data from a higher layer. Before it, the last
+    /// layer runs twice, forward and backward, with Out (the operations after the last layer) in
+    /// between. So Out is taken to be the longest gap between two nodes of the last layer.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())

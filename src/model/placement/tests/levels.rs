@@ -145,8 +145,8 @@ fn state_is_where_the_weight_is_that_it_is_named_after() {
     assert_eq!(training.placed().variable(state), "2");
 }
 
-/// A copy and a norm use the variable `number`. The norm works on all layers, but the copy uses
-/// only a weight of layer 2 besides, so the variable is at layer 2.
+/// A copy and a norm use the variable `number`, whose name shows no layer. All other variables of
+/// the copy are at layer 2, but those of the norm are at all layers. So `number` is at layer 2.
 #[test]
 fn what_has_no_place_goes_with_an_operation_that_touches_one() {
     let mut training = Training::new();
@@ -213,8 +213,9 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
 }
 
-/// The operation `gate grad` uses an activation of layer 2, so it is at layer 2. The operation
-/// `next grad` uses its result and cannot be at layer 3 any more.
+/// The operation `gate grad` uses a gradient of layer 3, but also an activation of layer 2, so it
+/// is at layer 2. In the backward pass, data only flows to lower layers. So the operation `next
+/// grad`, which uses the result of `gate grad`, is not at layer 3.
 #[test]
 fn a_gradient_is_where_the_activation_is_that_it_uses() {
     let mut training = Training::new();
@@ -288,8 +289,9 @@ fn a_named_operation_of_a_function_goes_with_the_operation_before() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Neighbour));
 }
 
-/// The operation `advance` changes a random state of several layers, such as of dropout, so it is
-/// on every IPU. The constant that it uses does not matter.
+/// The operation `advance` changes a random state that several layers use, as for dropout. Every
+/// IPU has its own copy of the state, so the operation is on every IPU. It also uses a constant,
+/// which does not change this.
 #[test]
 fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
     let mut training = Training::new();

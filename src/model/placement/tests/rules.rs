@@ -48,9 +48,9 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// An operation makes an attention mask for layer 2 from an input that the host writes. Debug
-/// contexts mark the weights of this model but not the input, so the operation is no cast of a
-/// weight. It is in In (before the first layer) and not at layer 2.
+/// An operation makes the attention mask of layer 2 from an input that the host writes, so it is in
+/// In (before the first layer). An operation that casts a weight of layer 2 would be at layer 2.
+/// Debug contexts show the difference: they mark the weights of this model but not the input.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -64,8 +64,8 @@ fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     assert_eq!(placed.operation(1), ("In".into(), Reason::BeforeLayers));
 }
 
-/// All layers share one weight, and the embedding has another. An operation that scales the
-/// gradients of both weights uses variables of several places, so it belongs to no single place.
+/// All layers share one weight, and the embedding in In has another. An operation that scales the
+/// gradients of both weights uses variables of In and of all layers, so it has no place of its own.
 #[test]
 fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     let mut training = Training::new();
