@@ -250,13 +250,13 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
 /// (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub struct TileOverhead {
-    /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). The code
+    /// The recorded bytes of code on the tile, by [`CodeKind`]. The code
     /// that is predicted for a stage is limited to these bytes, since operations may share code
     /// that is predicted for each of them.
     recorded: [u64; 4],
     /// The bytes of code that every stage needs, since they belong to no operation: the recorded
     /// bytes minus the code of all operations, but at least 0, by
-    /// [`CodeKind`](crate::profile::CodeKind).
+    /// [`CodeKind`].
     pub code: [u64; 4],
     /// Bytes of fragmentation on the tile in the one-IPU compilation: the recorded bytes that
     /// belong to no variable.
@@ -334,7 +334,7 @@ impl TileOverhead {
 
     /// Limits the bytes of code of a stage's operations to the recorded bytes of the same kind,
     /// since operations may share code that `code` counts several times. `code` and the result have
-    /// one entry per [`CodeKind`](crate::profile::CodeKind).
+    /// one entry per [`CodeKind`].
     pub fn capped(&self, code: [u64; 4]) -> [u64; 4] {
         from_fn(|kind| code[kind].min(self.recorded[kind]))
     }
@@ -349,7 +349,7 @@ pub fn by_lane<const N: usize>(
 
 /// Returns the bytes of code that one stage would have if it had exactly the operation groups for
 /// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, by
-/// [`CodeKind`](crate::profile::CodeKind).
+/// [`CodeKind`].
 pub fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,
