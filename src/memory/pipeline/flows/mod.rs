@@ -209,7 +209,9 @@ impl UseInPipeline {
         windows: &PassWindows,
         known: &mut KnownFlows,
     ) -> Arc<[Self]> {
-        let parameters = Self::of_parameters(model, &placement.by_pass);
+        let by_pass = &placement.by_pass;
+        let parameters = Self::of_parameters(model, by_pass);
+        let mut numbers = FxHashMap::default();
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
             // Weights and constants are recognised by their labels and not by their live ranges,
             // since a weight need not be live at all steps.
@@ -218,21 +220,30 @@ impl UseInPipeline {
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
                 return parameters[set as usize];
             };
-            let (forward, backward) = placement.by_pass.places(set);
-            let (forward, backward) = match (forward.len(), backward.len()) {
+            let (forward, backward) = by_pass.places(set);
+            let is_streamed = is_streamed(model, set, class);
+            let mut number = |(forward, backward)| {
+                known.number(Flow {
+                    forward,
+                    backward,
+                    life,
+                    is_streamed,
+                })
+            };
+            Self::Flow(match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
-                (0..2, 0..2) => (forward.into(), backward.into()),
+                (0..2, 0..2) => {
+                    let [forward_set, backward_set] =
+                        [&by_pass.forward, &by_pass.backward].map(|sets| sets[set as usize]);
+                    *numbers
+                        .entry((forward_set, backward_set, life, is_streamed))
+                        .or_insert_with(|| number((forward.into(), backward.into())))
+                }
                 // Several places (In, layers, Out) may use the variables in one pass, for example
                 // if they call one function. The live ranges of the variables then decide which of
                 // the places in `forward` and `backward` really use them ([`PassWindows::users`]).
-                _ => windows.users(model, (forward, backward), class),
-            };
-            Self::Flow(known.number(Flow {
-                forward,
-                backward,
-                life,
-                is_streamed: is_streamed(model, set, class),
-            }))
+                _ => number(windows.users(model, (forward, backward), class)),
+            })
         };
         model.variables.uses().iter().map(flow).collect()
     }
