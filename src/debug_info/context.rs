@@ -60,12 +60,12 @@ pub enum ContextField {
     /// Names of the inputs of the operation, joined by `/`: the list `inputs` in contexts of
     /// `popart`, `popxl` and `popartbuilder`.
     Inputs,
-    /// Ids of the contexts of outlined operations: key `outlinedDebugContextIds` in contexts of
-    /// `popart`, see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    /// For a Call to a function that PopART made of repeated operations: ids of the contexts of the
+    /// operations in the function. Key `outlinedDebugContextIds` in contexts of `popart`.
     OutlinedIds,
-    /// Ids of the contexts of the operations that were replaced by outlined operations: key
-    /// `replacedDebugContextIds` in contexts of `popart`, see
-    /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    /// For a Call to a function that PopART made of repeated operations: ids of the contexts of the
+    /// operations that the Call replaced. Key `replacedDebugContextIds` in contexts of `popart`,
+    /// see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     ReplacedIds,
     /// Kind of the tensor, such as `Variable` or `Const`: key `type` in contexts of `popart`.
     TensorType,
@@ -81,8 +81,9 @@ pub enum ContextField {
     /// The text `YES` for an operation that PopART recomputes in the backward pass: key `recompute`
     /// in the `attributes` of a context of `popart`. Other values are not kept.
     Recompute,
-    /// How PopART recomputes the operation: key `recomputetype` in the `attributes` of a context of
-    /// `popart`. The value `Checkpoint` is not kept.
+    /// PopART's recompute type of the operation, such as `Recompute`: key `recomputetype` in the
+    /// `attributes` of a context of `popart`. The type `Checkpoint` (no recomputation), which most
+    /// operations have, is not kept.
     RecomputeType,
 }
 

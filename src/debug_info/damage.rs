@@ -31,7 +31,7 @@ pub fn next_index(count: usize, what: &str) -> Result<u32> {
 pub fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
-        // The first bytes of a text file may end in the middle of a character.
+        // If `head` ends in the middle of a character, it may still be text: `error_len` is `None`.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {

@@ -54,11 +54,12 @@ impl From<Unreadable> for Refusal {
 }
 
 impl Collected {
-    /// Reads the top-level map of a debug file. Where the map is cut off or malformed, the reading
-    /// ends; everything before is kept, and `is_complete` stays false.
+    /// Reads the top-level map of a debug file. A map that is cut off or malformed is no error: the
+    /// content before that place is kept, and `is_complete` stays false.
     ///
     /// # Errors
-    /// If the file is refused.
+    /// If `contexts` is not an array, or if the file has too many contexts, texts or names for
+    /// 32-bit indices.
     pub fn read(reader: impl Read) -> Result<Self> {
         let mut collected = Self::default();
         match collected.read_map(&mut Items::new(reader)) {

@@ -67,7 +67,7 @@ impl DebugInfo {
         self.record(p).id
     }
 
-    /// Returns the software layer that wrote the debug context at `p`.
+    /// Returns which software, such as PopART, wrote the debug context with the index `p`.
     pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }

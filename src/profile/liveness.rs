@@ -145,9 +145,10 @@ impl LiveClasses {
         &self.ranges[self.starts[position]..self.starts[position + 1]]
     }
 
-    /// Returns the largest number of bytes that are live on one liveness step, and the index of the
-    /// first step with this number. `all` has one entry per variable: the position of its
-    /// equivalence class, and its bytes.
+    /// Returns the largest number of bytes in `all` that are live on the same liveness step, and
+    /// the index of the first such step. `all` has one entry per variable or group of variables:
+    /// the index of their equivalence class (variables that are live on the same steps), and their
+    /// bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let all = all.map(|(class, bytes)| (class, i64::from(bytes)));
         let mut live = 0;
@@ -161,9 +162,10 @@ impl LiveClasses {
         (peak.0 as u64, peak.1)
     }
 
-    /// Returns one entry per liveness step: by how many bytes the live bytes change at that step.
-    /// One more entry has the change after the last step. `all` has pairs of the position of an
-    /// equivalence class and the bytes of variables of this class.
+    /// Returns one entry per liveness step: how the live bytes in `all` change at that step. One
+    /// more entry has the change after the last step. An entry of `all` is the index of an
+    /// equivalence class (variables that are live on the same steps), and the bytes of variables of
+    /// this class.
     pub(crate) fn changes(&self, all: impl Iterator<Item = (u32, i64)>) -> Vec<i64> {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {

@@ -87,9 +87,10 @@ pub struct Profile {
     /// these changes. Only the module `witnesses` uses them, to check the other data of the
     /// profile.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Variables about which the table `exchange_regions` is wrong, as ascending indices into
-    /// [`Variables`]. Either a region ends beyond the variable, or two consecutive rows list the
-    /// variable in the same region set.
+    /// Variables with a wrong row in the table `exchange_regions`, as ascending indices into
+    /// [`Variables`]. A row lists byte ranges of one variable that a program moves. It is wrong if
+    /// its last range ends beyond the variable, or if the row before has the same `id` and
+    /// `var_id`.
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,

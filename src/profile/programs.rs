@@ -376,10 +376,13 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
     Ok(details)
 }
 
-/// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
-/// region sets that the program moves. `name` is the name of the program's type. `variant_index`,
-/// from column 2, is the id of the program's row in the table of that type. If the type has a table
-/// and the table lacks this row, the result is an error.
+/// Returns the kind of a program, and the ids of its region sets (the byte ranges of variables that
+/// it moves). `row` is the program's row in the table `programs`, and `name` its type, such as
+/// `Call`. `variant_index` is the id of its row in the table of this type, such as
+/// `program_type_call`.
+///
+/// # Errors
+/// If the program's type has a table, and the table lacks the row.
 fn kind_of(
     details: &Details,
     row: &Cells<'_>,

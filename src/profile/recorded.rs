@@ -60,8 +60,8 @@ impl CodeKind {
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::VertexCode => &["vertexCode"],
-            // On every tile of a real profile, these four categories add up to the bytes in
-            // `memory_by_compute_set`.
+            // Vertex state is in four categories. On every tile of a real profile, they add up to
+            // the bytes of vertices in `memory_by_compute_set`.
             Self::VertexState => &[
                 "vertexInstanceState",
                 "vertexFieldData",

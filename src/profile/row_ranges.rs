@@ -81,8 +81,9 @@ impl Database {
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
 
-    /// Reads the rows with a rowid in `range`, and the rowid of the first row after them. `visit`
-    /// adds each row of the range to `filled`.
+    /// Reads the rows of a table with a rowid in `range`. `visit` adds each row to the collection
+    /// `filled`. Also returns the rowid of the first row after the range: if this is not the first
+    /// row of the next range, rows were missed.
     fn scan_range<T>(
         &self,
         scan: &RangeScan,

@@ -226,9 +226,8 @@ impl Target {
 }
 
 /// The origin of a profile: the version of Poplar that compiled the model, the time, and the
-/// options. Reports show the origin, but nothing is computed from it, so a field is `None` or empty
-/// if the profile lacks the data. All tables with the origin occur in a real profile (report format
-/// 3.8.0).
+/// options. It is only shown in reports, except for the clock frequency, which converts cycles to
+/// seconds. A field is `None` or empty if the profile lacks the data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).
@@ -307,7 +306,8 @@ impl BuildInfo {
 pub struct Outline {
     /// The machine that the model was compiled for.
     pub target: Target,
-    /// Whether the profile has lowered variables.
+    /// Whether the profile lists lowered variables, the pieces of memory on each tile that hold
+    /// tensors and code (table `vars_info`).
     pub has_variables: bool,
     /// Whether the model was executed, so that the profile has executed steps.
     pub is_executed: bool,

@@ -143,8 +143,8 @@ impl TileBytes {
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // `changes` has one sequence of entries per part, each sorted by tile. A stable sort merges
-        // such sequences quickly.
+        // `changes` consists of one sequence for each list in `parts`, sorted by tile. A stable
+        // sort merges such sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

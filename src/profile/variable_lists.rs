@@ -14,24 +14,25 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// Lists of lowered variables, one for each compute set or each region set. The members of a list
-/// are indices into [`Variables`].
+/// For each compute set, or for each region set (the byte ranges of variables that a program
+/// moves): the lowered variables in it, as indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
     /// The variables of all lists, as indices into [`Variables`]. Each range of rows of the table
     /// has its own vector, since joining so much memory would take long. The last vector has the
     /// lists whose variables came from several places of the table.
     parts: Vec<Vec<u32>>,
-    /// One entry per compute set or region set that has variables: where its variables are in
-    /// `parts`. Strictly ascending by the id of the set.
+    /// Where each list of variables is in the field `parts`. A list belongs to a compute set, or to
+    /// a region set (the byte ranges of variables that a program moves). Strictly ascending by the
+    /// id of the set.
     lists: Vec<List>,
 }
 
-/// The variables of one compute set or region set: the range `members` (end exclusive) of the
-/// vector with the index `part` in [`VariableLists::parts`].
+/// The variables that the compute set with the id `id` uses, or that a program moves as its region
+/// set with this id: the range `members` (end exclusive) of the vector with the index `part` in
+/// [`VariableLists::parts`].
 #[derive(Debug, Clone)]
 struct List {
-    /// The id of the compute set or region set.
     id: u64,
     part: usize,
     members: Range<usize>,
@@ -56,8 +57,9 @@ impl VariableLists {
         lists.flat_map(|list| self.members(list)).copied()
     }
 
-    /// Returns the position, among all lists of variables, of the list for the compute set or
-    /// region set with the id `id`. Returns `None` if this set has no variables, and so no list.
+    /// Returns the index, among all lists of variables, of the list of the set with the id `id`: a
+    /// compute set, or a region set (the byte ranges of variables that a program moves). Returns
+    /// `None` if this set has no variables, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.lists
             .binary_search_by_key(&id, |list| list.id)
@@ -81,9 +83,10 @@ impl VariableLists {
         &self.parts[*part][members.clone()]
     }
 
-    /// Joins `parts`, each with the lists of variables from one range of rows of a table, and sorts
-    /// the lists by the ids of the compute sets or region sets that they belong to. Lists of the
-    /// same set, whose rows are not consecutive in the file or are in different parts, become one.
+    /// Joins the lists of variables in `parts`, which were read from one range of rows of a table
+    /// each, and sorts the lists by id. The id is that of a compute set, or of the byte ranges of
+    /// variables that a program moves. Lists with the same id become one: their rows are in
+    /// different parts, or not consecutive.
     fn join(parts: Vec<Part>) -> Self {
         let (mut all, mut runs) = (Vec::new(), Vec::new());
         for (part, Part { members, lists }) in parts.into_iter().enumerate() {
@@ -223,7 +226,7 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
             // Each value in the blob is the difference between a variable id and the id before it.
-            // A difference of 0 repeats an id; a run of zeros repeats it only once.
+            // A run of zeros repeats one id, which is added once for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

@@ -38,7 +38,8 @@ pub struct Variables {
     /// category is `variable`, and if it is live on the first and the last step, or nearly always;
     /// all other variables have the index 0.
     pub label_of: Vec<u32>,
-    /// The distinct labels of variables. The label at index 0 is empty and stands for no label.
+    /// The distinct labels of variables. A label is the name and the debug contexts of a tensor.
+    /// The label at index 0 is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
 }
 
@@ -270,8 +271,8 @@ pub struct VariableLabel {
     pub name: String,
     /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Whether the table `debug_ids` exists but has no list, or an empty list, for the tensor. This
-    /// does not occur in a real profile.
+    /// Whether the profile lists debug contexts of tensors (table `debug_ids`), but none for this
+    /// tensor. In a real profile, all labelled tensors have debug contexts.
     pub lacks_contexts: bool,
 }
 

@@ -22,11 +22,12 @@ pub enum Witness {
     /// The bytes of variables and code that are live at the same time on a tile add up to the
     /// recorded total of the tile.
     OneStage,
-    /// The recorded total of a tile is at least the bytes that are live at the same time, and at
-    /// most the recorded total with gaps. The memory regions of the tile add up to its recorded
-    /// total, unless the memory of the tile overflowed.
+    /// The recorded total of a tile is at least the recorded bytes that are live at the same time,
+    /// and at most the recorded bytes that include the unused gaps between variables. The memory
+    /// regions of the tile add up to its total, unless its content exceeds the memory of the tile.
     Total,
-    /// The lowered variables of a category have the bytes that are recorded for the category.
+    /// On each tile, the variables of each category (such as `vertexCode`) add up to the bytes that
+    /// the profile records for the category.
     Categories,
     /// The not-always-live variables that are live at a step have, on all tiles together, the bytes
     /// that are recorded for the step.
@@ -35,18 +36,22 @@ pub enum Witness {
     /// and accounts for nearly all of them. Only exchange and control code, which programs may
     /// share, may have more than the recorded bytes.
     Code,
-    /// In the program tree, the program of a liveness step is a child of the parent step's program
-    /// (unless that program is a Call), and is reached from a root. A program has a debug context
-    /// if its compute set has one. The vertices of a compute set have the number that the profile
-    /// states for it. The check counts the bytes of the programs for which one of these does not
-    /// hold.
+    /// The records of programs agree:
+    /// - The program of each liveness step is reached from a root of the program tree.
+    /// - If the step has a parent step, the program is a child of the parent step's program. This
+    ///   is not required if the parent step's program is a Call.
+    /// - If a compute set has a debug context, so has each program that runs it.
+    /// - The profile lists as many vertices for each compute set as it counts (`vertex_counts`).
+    ///
+    /// The check counts the bytes that are used by programs for which one of these does not hold.
     Programs,
     /// Each variable with data of tensors is used by a program, parameters have debug contexts, and
     /// variables contain the regions that exchanges move. The check counts the bytes of the
     /// variables for which one of these does not hold.
     Variables,
-    /// `debug.cbor` has the contexts of programs and the parents of these contexts. The check
-    /// counts the bytes of the programs whose contexts or parents are missing.
+    /// `debug.cbor` has all debug contexts to which programs and compute sets refer, with all their
+    /// ancestors, and with the names of the compute sets. The check counts the bytes of the
+    /// programs for which this does not hold.
     DebugContexts,
     /// A model that updates most bytes of the parameters that it reads has a backward pass. The
     /// check counts the bytes, over all tiles, of the parameters that the model reads, and of the
@@ -111,16 +116,23 @@ pub struct Contradiction {
     /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
     /// all tiles.
     pub tiles: u32,
-    /// The number that `table` records: rows if the check is `rows`, otherwise bytes. If the
-    /// contradiction is that data are missing, the bytes on the tile `tile` that depend on them.
+    /// The bytes that `table` records on `tile`, or on all tiles if `tile` is `null`. In these
+    /// cases, it is another number:
+    /// - If `witness` is `rows`: 0, the number of rows in `table`.
+    /// - If `witness` is `passes`: the bytes of all parameters that the model reads.
+    /// - If data are missing: the bytes on `tile` that depend on them, or 0 if `tile` is `null`.
     pub recorded: u64,
-    /// The value that `recorded` should have according to the rest of the profile, in the unit of
-    /// `recorded`; 0 if the contradiction is that data are missing.
+    /// The value that `recorded` should have according to the rest of the profile; 0 if the
+    /// contradiction is that data are missing. If `witness` is `passes`: the bytes of those
+    /// parameters that the model updates.
     pub computed: u64,
-    /// The difference of `recorded` and `computed` as a percentage, rounded up, such as `98.3 %`.
-    /// The check (`witness`) determines what is 100 %: for `live-by-steps`, the most live bytes at
-    /// any step; for `rows`, all required rows; otherwise, the recorded bytes of the fullest tile.
-    /// For `passes`, this is instead the percentage of the bytes of parameters that is updated.
+    /// A percentage, rounded up, such as `98.3 %`. What it is depends on `witness`:
+    /// - `rows`: always `100.0 %`
+    /// - `passes`: `computed` as a percentage of `recorded`
+    /// - `debug-contexts` if `bytes` is `null`: `100.0 %`
+    /// - `live-by-steps`: the difference of `recorded` and `computed`, relative to the most bytes
+    ///   that are live at any step
+    /// - otherwise: this difference, relative to the recorded bytes of the fullest tile
     pub share: String,
     /// Upper bound on the error in the bytes of any tile due to wrong or missing data: bytes that
     /// may be attributed to the wrong layer, or be too many or too few. 0 if all of these bytes are
@@ -148,7 +160,7 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
-    /// one. There is no bound on the bytes that may be attributed to the wrong layer.
+    /// one. Without the table, any number of bytes may be attributed to the wrong layer.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -170,8 +182,9 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
-    /// for each tile the bytes that depend on the missing data, and the contradiction names the
-    /// tile with the most. The bytes are limited to the total of the fullest tile in `recorded`.
+    /// for each tile the bytes that depend on the missing data. The contradiction names the tile
+    /// with the most such bytes, of which at most the total of the fullest tile in `recorded`
+    /// counts.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,

@@ -92,8 +92,8 @@ fn check_record(recorded: &Recorded, target: &Target) -> Vec<Contradiction> {
 /// Returns a contradiction about the tile whose recorded total is furthest from what other records
 /// of the tile allow; `None` if they allow the totals of all tiles. The total must be:
 /// - at least the bytes that are live at the same time;
-/// - at most the total with gaps;
-/// - equal to the sum of the memory regions, unless the tile overflowed.
+/// - at most the bytes that include the unused gaps between variables;
+/// - equal to the sum of the memory regions, unless the content exceeds the memory of the tile.
 fn total(recorded: &Recorded) -> Option<Contradiction> {
     let numbers = recorded.tiles.iter().map(|row| {
         let live = row.always_live.saturating_add(row.not_always_live);

@@ -156,8 +156,9 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Returns one entry per program: whether the program is in `open`, or a program in `open` runs it,
-/// directly or indirectly, as its child or by a Call. `open` has indices into `programs.all`.
+/// Finds the programs in `open`, which are indices into `programs.all`, and all programs that these
+/// run, directly or indirectly, as their children or by a Call. Returns one entry per program:
+/// whether it was found.
 pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -214,13 +215,16 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     Some(worst.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
-/// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types.
-/// Returns `None` if `kind` is vertex state and the profile does not record it.
+/// Returns for each tile the bytes of `kind` (a kind of code, or vertex state) that the profile
+/// lists for programs and vertex types. Returns `None` if `kind` is vertex state and the profile
+/// does not list it.
 ///
-/// Also returns whether a little recorded code may belong to no program ([`CODE_OF_NONE`]):
-/// - `true` for control code;
-/// - `false` for vertex state;
-/// - otherwise, whether the profile has code for all vertex types in use, or for all exchanges.
+/// Also returns whether the recorded code may be slightly more ([`CODE_OF_NONE`]), since some code
+/// belongs to no program:
+/// - control code: always
+/// - vertex state: never
+/// - vertex or exchange code: only if each vertex type in use, or each exchange, has code in the
+///   profile. Otherwise, the difference may be missing code.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

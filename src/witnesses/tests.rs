@@ -39,9 +39,9 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         worst(Witness::Code, TILES, 1000, numbers, computed_is_more).unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
-    // Tile 0 has the larger difference, but its recorded bytes exceed the computed bytes, which is
-    // harmless in this test. The computed bytes of tile 1 exceed the recorded bytes, so 400 bytes
-    // may be attributed to the wrong layer. The contradiction names tile 1.
+    // In this test, only computed bytes beyond the recorded bytes may be attributed to the wrong
+    // layer. Tile 0 has the larger difference, but fewer computed than recorded bytes. The
+    // contradiction names tile 1, with 400 computed bytes too many.
     let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }

@@ -209,7 +209,7 @@ mod tests {
         // bytes begins to live a step later in the computed bytes.
         let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
         assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
-        // A negative sum of live bytes counts as 0.
+        // A wrong profile may free more bytes than are live. Such a negative sum counts as 0.
         assert_eq!(furthest(&[[0, 0], [-3, 0], [0, 2]]), Some((2, [0, 2], 2)));
         assert_eq!(furthest(&[]), None);
     }

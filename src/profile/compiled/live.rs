@@ -93,10 +93,10 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads by how many bytes the live memory of each IPU changes at each step. A key of the returned
-/// map is an IPU index, or `None` for rows without an IPU, which are sums over all IPUs. `steps`
-/// holds the ids of all steps, ascending. `is_wanted` returns whether to keep a row that has an IPU
-/// index. The map is empty if the profile lacks the table.
+/// Reads the changes of the live bytes of each IPU at each liveness step, without always-live
+/// variables. Returns them by IPU index; the key `None` has the sums over all IPUs, which are rows
+/// of their own. Rows with an IPU index are kept only if `is_wanted` returns `true`. `steps` holds
+/// the ids of all steps, ascending. The map is empty if the profile lacks [`TABLE`].
 fn read_deltas(
     database: &Database,
     steps: &[u64],

@@ -33,9 +33,8 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 groups of variables that are not merged with each other. Groups with the same tile,
-    // equivalence class and use set are merged only if the sum of their bytes fits in 32 bits; the
-    // sum of any two of these groups does not.
+    // 600,000 groups of variables that are not merged with each other: the bytes of a merged group
+    // must fit in 32 bits, but the sum of any two of these groups does not.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
