@@ -194,9 +194,9 @@ impl FlowUses {
 ///
 /// The first user writes the variables. If it copies from or to the host, the host counts as the
 /// writer. A later user also writes them if they are the destination of its exchange. There is one
-/// edge for each writer, to all users after it. Each edge comes with the work that it took, in
-/// entries of `users`: the caller adds up this work, and rejects a damaged profile that takes too
-/// much.
+/// edge for each writer, to all users after it. Each edge comes with the number of entries of
+/// `users` that were read for it. The caller adds up these numbers and rejects a profile if their
+/// sum is too large, as damage may cause.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()

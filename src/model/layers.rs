@@ -294,10 +294,9 @@ impl Layering {
         }
     }
     /// Divides layers into their modules until one begins with `operation`, so that the model can
-    /// be split before the module or operation to which the user gave `name`. If no division leads
-    /// to that, the layers stay as they are. In both cases, adds `name` to the field `named`,
-    /// except for operations of Out (the operations after the last layer) before Out's first
-    /// module.
+    /// be split before the module or operation that the user calls `name`. If no division leads to
+    /// that, the layers stay as they are. In both cases, adds `name` to the field `named`, except
+    /// for operations of Out (the operations after the last layer) before Out's first module.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)

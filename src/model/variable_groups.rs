@@ -315,9 +315,10 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per equivalence class (variables that are live at the same steps): the use set of
-    /// these variables (operation groups that use them) that was added first, and the value of this
-    /// class and use set. If no use set was added, [`NO_SET`]. Further ones are in `others`.
+    /// One entry per equivalence class (variables that are live at the same steps): the first use
+    /// set (operation groups that use some of these variables) for which a value was stored, and
+    /// this value. The use set is [`NO_SET`] if there is none. Values of further use sets are in
+    /// `others`.
     first: Vec<(u32, T)>,
     others: FxHashMap<(u32, u32), T>,
 }
