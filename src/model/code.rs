@@ -105,7 +105,8 @@ pub struct OperationGroup {
     /// The first and the last liveness step (both inclusive) of the first operation of this
     /// operation group; `None` if that operation has no step.
     pub window: Option<(u32, u32)>,
-    /// Bytes of code and vertex state, on each tile, of the programs of the operation group.
+    /// Bytes of code and vertex state, on each tile, of the first operation of the group. All
+    /// operations of the group (operations with one debug context) run this code.
     pub code: GroupCode,
     /// The liveness steps at which programs of the operation group copy from or to the host,
     /// ascending.
@@ -261,8 +262,9 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the recorded bytes of vertex state of each distinct compute set, with the factor 1 for
-/// [`TileBytes::sum`]. Returns `None` if the profile lacks the bytes of any of them.
+/// Returns the bytes of vertex state that the compiler recorded for each distinct compute set;
+/// `None` if the profile lacks them for any of these sets. Each entry comes with the number 1, by
+/// which [`TileBytes::sum`] multiplies it.
 fn exact<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
 ) -> Option<Vec<(&'a TileBytes, u64)>> {

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 
 impl Model {
     /// Returns warnings about layers that are probably wrong:
-    /// - A regex found them, but modules would describe the model better. This is not checked with
-    ///   the `rules` of the classic memory model.
+    /// - A regex found them, but modules would describe the model better. The classic memory model
+    ///   (`rules`) has only layers of a regex, so there it is not checked.
     /// - A Call has inputs of several layers.
     /// - Names of layers were lost when the compiler outlined code.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
@@ -78,9 +78,10 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
     )))
 }
 
-/// Returns a warning if names of layers were lost: a function that is called from several places
-/// keeps the names of only one of these places. Names count as lost if a layer occurs only inside a
-/// function that is called from more places than there are layers.
+/// Returns a warning if names of layers were probably lost. When the compiler puts equal code of
+/// several layers into one function, only the names of one of these layers remain in it. A sign of
+/// this is a layer that occurs only inside a function with more calls than there are layers: one
+/// layer, for example, in a function with 12 calls.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())

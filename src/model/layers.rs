@@ -28,10 +28,11 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names that the user gave for modules or operations rather than layers. Each comes with the
-    /// index of the first operation that it stands for, not of a layer: in a [`Named::Layer`] if a
-    /// layer or Out (the operations after the last layer) begins with this operation, and otherwise
-    /// in a [`Named::Inside`].
+    /// Names of modules and operations in the user's options that are not names of layers. Each
+    /// comes with the index of the operation at which the module or operation begins: in a
+    /// [`Named::Layer`] if a layer or Out (the operations after the last layer) also begins there,
+    /// and otherwise in a [`Named::Inside`]. In other places, these variants hold indices of
+    /// layers.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -39,8 +40,8 @@ pub struct Layering {
 /// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text has a layer: the caller of [`Layering::of`] gave the layer of each operation, and
-    /// the names of variables need not contain these layers.
+    /// No text reveals its layer: [`Layering::of`] got the layer of each operation, but no regex
+    /// and no modules by which to search a text.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
@@ -146,7 +147,8 @@ impl Layering {
 
     /// Builds a layering from given layers. `names` has the names of the layers, after an empty
     /// entry 0. `layers` has one entry per operation: an index into `names`, or 0 for no layer. The
-    /// names of variables are never searched for these layers.
+    /// name of a variable gives it no layer, since no regex or module shows how names contain a
+    /// layer.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -291,10 +293,10 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers, if possible, until one begins with `operation`, the first operation that the
-    /// user's `name` stands for. Then adds `name` to the field `named`: as a [`Named::Layer`] if a
-    /// layer or Out (the operations after the last layer) begins with the operation, otherwise as a
-    /// [`Named::Inside`]. Adds nothing if `begins_place` returns `None`.
+    /// Divides layers into their modules until one begins with `operation`, so that the model can
+    /// be split before the module or operation that the user calls `name`. If no division leads to
+    /// that, the layers stay as they are. In both cases, adds `name` to the field `named`, except
+    /// for operations of Out (the operations after the last layer) before Out's first module.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -315,12 +317,13 @@ impl Layering {
     }
 
     /// Returns whether a layer or Out (the operations after the last layer) begins with
-    /// `operation`:
-    /// - A layer begins with its first operation, and also with the first one of the first module
-    ///   that it calls.
-    /// - Out begins with the first operation of the first module that it calls. For operations of
-    ///   Out before this one, the result is `None`.
-    /// - For operations of In (those before the first layer), the result is `Some(false)`.
+    /// `operation`. Before the first module that a layer or Out calls, there may be operations of
+    /// no module.
+    /// - In a layer, the first operation counts as its beginning, and so does the first operation
+    ///   of its first module.
+    /// - In Out, only the first operation of its first module counts. For operations before that,
+    ///   or if there is no such module, the result is `None` (unknown).
+    /// - In In (the operations before the first layer), no operation counts.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -419,17 +422,20 @@ impl Layering {
 #[cfg(test)]
 mod tests;
 
-/// The regex with which the original tool finds layers in names of operations.
+/// The regex with which the original tool (the Python program that PopLiner replaces) finds layers
+/// in names of operations.
 pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
-/// The regex with which the original tool finds inputs of the first layer.
+/// The regex with which the original tool (the Python program that PopLiner replaces) finds inputs
+/// of the first layer.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 
 /// Where layers come from: from a regex, or from the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
-    /// Take the layers of the default regex or the modules of the model, whichever describe the
-    /// model more briefly; if both do equally, the layers of the regex.
+    /// Take the layers of the default regex, unless it finds none or the modules of the model are
+    /// better layers, mainly because they are fewer, more alike or smaller (docs/model.md, "Layers
+    /// from modules").
     #[default]
     Best,
     /// Take modules of the model as layers, such as the blocks that its PyTorch code calls.

@@ -86,8 +86,8 @@ pub struct Model {
     /// one tile with the same equivalence class and the same use set (the operation groups that use
     /// a variable) are stored as one group. This field has most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and to which programs of operations
-    /// (`CodeCopy`) copy code.
+    /// The lowered variables that hold code or vertex state and that an operation uses: programs of
+    /// the type `CodeCopy` copy code to them.
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.
@@ -176,10 +176,10 @@ impl Model {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// Returns whether variables are parameters, such as weights (docs/model.md, "Variables").
-    /// `class` is their equivalence class, and `set` their use set (the operation groups that use a
-    /// variable). Parameters are live on the first and the last step, or their debug context marks
-    /// them as variables of the framework.
+    /// Returns whether variables are parameters, such as weights (docs/model.md, "Variables"): they
+    /// are live on the first and the last step, or their debug context marks them as variables of
+    /// the framework. `class` is the index in [`Model::classes`] of the steps at which they are
+    /// live, and `set` the index in [`Model::use_sets`] of the operation groups that use them.
     pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
         self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
     }

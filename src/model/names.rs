@@ -91,16 +91,16 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Returns the debug context that records which original operations the operations in the body
-    /// of `call` replaced. `enclosing` has the contexts of the Calls around `call` that record this
-    /// for their bodies.
+    /// The compiler outlines code: one function replaces equal operations at several places of the
+    /// model. Returns the debug context that records which operations the body of the function
+    /// replaced at the place of `call`. `enclosing` has these contexts of the Calls around `call`.
     ///
     /// - If one of them records that `call` replaced an original Call, the result is the context of
     ///   the original Call.
     /// - Otherwise, it is the first context with such records from the context of `call` up to the
     ///   root.
     ///
-    /// Returns `None` if the context found in this way has no such records.
+    /// Returns `None` if this context records no replaced operations, or if there is none.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info

@@ -108,8 +108,8 @@ pub fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
 
 /// Returns the debug context of the operation that a program belongs to (docs/model.md, "Contexts
 /// and names"), and whether the compiler made the operation. The result is `None` if the program's
-/// `debug_id` is 0 (no context) or missing in `debug.cbor`. `layer` is the software layer that
-/// defines operations.
+/// `debug_id` is 0 (no context) or missing in `debug.cbor`. `layer` is the software whose contexts
+/// stand for operations, such as PopART; `None` if the model was written in plain Poplar.
 fn operation_context(
     debug_info: &DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -154,9 +154,10 @@ pub struct UnnamedOperation {
     pub programs: Vec<u32>,
 }
 
-/// All operations with the same debug context (id `uid`), before they get names. `first` is the
-/// index of the first one in the walk over the program tree. `programs` has the programs of this
-/// operation only, from which the code and the variables of the whole group are found.
+/// All operations with the same debug context (id `uid`), such as one operation in every call of a
+/// function, before they get names. `first` is the index of the operation that the walk over the
+/// program tree reaches first. `programs` has only the programs of that operation, since the others
+/// run the same code and use the same variables.
 pub struct UnnamedGroup {
     pub uid: u64,
     pub first: u32,

@@ -42,8 +42,9 @@ pub struct Label {
 }
 
 impl Label {
-    /// Builds the framework's label of a tensor from its label in the profile, and from the debug
-    /// contexts to which that label refers.
+    /// Builds the label of a tensor. The name comes from the profile (`label`). The id, the kind
+    /// and the size of an element come from the PopART debug context of the tensor, if `label`
+    /// leads to one.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensor = label
             .debug_ids

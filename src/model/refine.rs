@@ -52,11 +52,12 @@ pub fn refine(
     index
 }
 
-/// Divides use sets (the operation groups that use a variable) so that all variables of a set have
-/// the same value. `values` has pairs of a variable and its value: a label (name of the tensor), or
-/// the use set of the partner, such as the weight of an optimizer's moment. `mark` returns the
-/// label and the partner of a new set, from the label of the old set and the value. Returns the
-/// sets that were divided.
+/// Divides use sets (variables with the same users) so that all variables of a set also have the
+/// same value. `values` has pairs of a variable and its value: a label (name of the tensor), or the
+/// use set of a related variable (the partner), such as the weight of an optimizer's moment.
+/// Variables without a value stay in their set. `mark` returns the label and the partner that the
+/// variables of a new set have, from the label of the old set and the value. Returns the sets that
+/// were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -99,11 +100,11 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds the partners of variables, such as the weight of an optimizer's moment. A variable can
-    /// have a partner if only one operation computes with it, and this operation works on the whole
-    /// model. The partner is used by the same compute set, and other operations compute with it
-    /// too. Returns the variables with exactly one partner, ascending, and the use sets of the
-    /// partners.
+    /// Finds the weights to which variables such as an optimizer's moments belong (their partners).
+    /// Only operations that work on the weights of the whole model, such as an optimizer, are
+    /// searched. A variable with which only such an operation computes has as its partner a
+    /// variable of the same compute set with which other operations compute too. Returns the
+    /// variables with exactly one partner, ascending, and the use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();
         let of_group = |group: &UnnamedGroup| {
@@ -161,12 +162,13 @@ impl Pairing<'_> {
             .copied()
     }
 
-    /// Finds partners, such as the weight of an optimizer's moment, for those variables of
-    /// `program` with which only the program's own operation computes. The candidates are the
-    /// program's other variables on the same tile with equally many elements. If several variables
-    /// have the same tile and size, the first gets the first candidate, the second the second, and
-    /// so on. State (variables with a label, the name of a tensor) and temporaries (without one)
-    /// are paired separately.
+    /// Finds the weights (partners) to which variables of `program` belong, such as the moments of
+    /// an optimizer. A variable gets a partner if no other operation computes with it. Candidates
+    /// are variables of the program on the same tile, with equally many elements, with which other
+    /// operations compute too. If several variables have the same tile and size, only their order
+    /// shows which is whose: the first gets the first candidate, the second the second, and so on.
+    /// State (variables with a label, the name of a tensor) and temporaries (without one) are
+    /// paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let Variables { tiles, bytes, .. } = &self.profile.variables;
         let place = |variable: u32| (tiles[variable as usize], bytes[variable as usize]);
@@ -210,10 +212,11 @@ type PlacedVariable = (TileAndBytes, u32);
 /// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns [`WIDTHS`], the possible ratios of the element size of a variable to that of its partner
-/// (such as the weight of an optimizer's moment), the likeliest first. A ratio is likely if it
-/// gives many of the variables `unshared` a candidate of the right size in `others` (sorted). With
-/// other ratios, an unrelated weight on the tile may have the right size by chance.
+/// Returns [`WIDTHS`], the possible ratios of the element size of a variable, such as an
+/// optimizer's moment, to that of the weight to which it belongs; the likeliest first. `unshared`
+/// has the variables whose weights are wanted, and `others` (sorted) the possible weights. A ratio
+/// is likely if many of `unshared` find a weight with equally many elements on their tile. With a
+/// wrong ratio, some may find one by chance.
 fn widths(unshared: &[PlacedVariable], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {

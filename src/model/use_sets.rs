@@ -26,7 +26,6 @@ pub struct UseSets {
 /// A use set (operation groups that use certain variables): a smaller use set and one more group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
-    /// The smaller use set that this set extends by the operation group `group`.
     smaller: u32,
     group: u32,
     /// The label (name, tensor and kind) of the variables of the use set, as an index into
@@ -178,9 +177,9 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // One entry per use set (the operation groups that use a variable): the last operation group
-    // that was added to it, and the set that this made. All variables of the old set that this
-    // group uses get the new set.
+    // One entry per use set (the operation groups that use a variable): the latest operation group
+    // that uses variables of this set, and the larger set with this group, to which these variables
+    // move. Groups come one after the other, so earlier ones need not be known.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -237,9 +236,10 @@ impl UseSetIndex {
         index
     }
 
-    /// Renews the lists of the compute sets and memory regions for which `is_stale`, called with
-    /// the old list, returns true. `set_of` has the present use set of each variable (the operation
-    /// groups that use it), and `sets` is the number of use sets.
+    /// Makes new lists of use sets (the operation groups that use a variable) for compute sets and
+    /// memory regions, after variables got other use sets. A list is replaced if `is_stale` returns
+    /// true for the old list. `set_of` has the present use set of each variable, and `sets` is the
+    /// number of use sets.
     pub fn update(
         &mut self,
         profile: &Profile,

@@ -83,10 +83,11 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts `count` groups of variables by tile, equivalence class and use set, and joins those in
-    /// which all three are equal, as [`new`](Self::new) does. The functions `tile` and `group`
-    /// return the tile (below `tiles`) and the group for an index, so that no list of them is
-    /// needed. A group that is `None` is left out. All classes must be below `classes`.
+    /// Sorts groups of variables by tile, equivalence class (variables that are live at the same
+    /// steps) and use set (variables with the same users), and joins those in which all three are
+    /// equal, as [`new`](Self::new) does. To save memory, the groups are not in a list: `tile` and
+    /// `group` return the tile (below `tiles`) and the group for each index below `count`. If
+    /// `group` returns `None`, the index is skipped. All classes must be below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,
@@ -114,9 +115,9 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // The bytes of the groups are summed up in parts, at most one per thread. Each part needs a
-        // list with one entry per equivalence class of variables, so fewer parts are made if there
-        // are many classes.
+        // Threads add up the bytes of parts of the groups, by equivalence class (variables that are
+        // live at the same steps) and use set. Each thread fills a table with one entry per class.
+        // To keep tables smaller than parts, there are fewer parts if there are many classes.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()
@@ -147,11 +148,15 @@ impl VariableGroups {
         }
     }
 
-    /// Builds the groups of variables from sorted lists. `uses` has the distinct pairs of
-    /// equivalence class and use set (the operation groups that use a variable). `groups` has the
-    /// groups of variables of one tile after another, which refer to `uses` by index, and `counts`
-    /// has the number of groups on each tile. Returns `None` if the counts do not add up, a list is
-    /// not ascending, or a pair does not exist.
+    /// Builds the groups of variables from the lists of a saved model:
+    /// - `uses`: the distinct pairs of equivalence class (variables that are live at the same
+    ///   steps) and use set (variables with the same users), ascending.
+    /// - `groups`: the groups of variables of one tile after another. Each group refers to a pair
+    ///   by its index in `uses`; on each tile, these indices ascend.
+    /// - `counts`: the number of groups on each tile.
+    ///
+    /// Returns `None` if an index or the order is wrong, or if `counts` do not add up to the number
+    /// of groups.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -192,8 +197,9 @@ impl VariableGroups {
         &self.uses
     }
 
-    /// Returns the index into [`uses`](Self::uses) of the pair of equivalence class and use set
-    /// (the operation groups that use a variable); `None` if no variable has this pair.
+    /// Returns the index in [`uses`](Self::uses) of the variables with the equivalence class
+    /// `class` (which determines when they are live) and the use set `set` (which operation groups
+    /// use them); `None` if there are no such variables.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         self.uses
@@ -236,9 +242,9 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Sorts `count` groups of variables by tile, and keeps their order on each tile. `tile` and
-/// `group` return the tile and the group with a given index, as in [`VariableGroups::sorted`].
-/// `starts` has the index in the result at which the groups of each tile start.
+/// Sorts groups of variables by tile; groups on one tile keep their order. Each index below `count`
+/// stands for a group: `tile` returns its tile, and `group` the group itself, or `None` to leave it
+/// out. `starts` has, for each tile, the index in the result of its first group.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -309,9 +315,10 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
 /// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per equivalence class: the use set that was first added with this class
-    /// ([`NO_SET`] if there is none), and the value of this class and use set. Values of further
-    /// use sets of the class are in `others`.
+    /// One entry per equivalence class (variables that are live at the same steps): the first use
+    /// set (operation groups that use some of these variables) for which a value was stored, and
+    /// this value. The use set is [`NO_SET`] if there is none. Values of further use sets are in
+    /// `others`.
     first: Vec<(u32, T)>,
     others: FxHashMap<(u32, u32), T>,
 }

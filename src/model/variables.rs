@@ -22,7 +22,8 @@ pub struct LoweredVariables {
     /// Variables that hold code or vertex state. Their category shows what they hold
     /// ([`CodeKind::categories`]).
     pub code: VariableGroups,
-    /// The variables of `code` to which programs of operations (`CodeCopy`) copy code.
+    /// Variables that hold code or vertex state and that an operation uses: programs of the type
+    /// `CodeCopy` copy code to them. They are in the field `code` too.
     pub used_code: VariableGroups,
     /// One entry per [`CodeKind`]: the bytes, on each tile, of the variables that hold this kind of
     /// code.

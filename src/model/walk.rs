@@ -185,8 +185,9 @@ pub struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of Calls) on which debug contexts give operations names of their own: those of
-    /// the original operations that they replaced.
+    /// paths (lists of nested Calls) for which debug contexts record the original operations that
+    /// the function replaced. Operations on these paths have names of their own, so the innermost
+    /// Call of such a path is not listed in `functions`.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -219,11 +220,12 @@ pub struct StepIndex {
     of_program: Vec<Vec<u32>>,
     /// One entry per liveness step: the Calls that lead to the step, as a call path in `paths`.
     calls: Vec<Path>,
-    /// All call paths (lists of Calls): first those that the walk over the program tree found, then
-    /// others that follow from the parents of liveness steps.
+    /// All call paths (lists of nested Calls): first those that the walk over the program tree
+    /// found, then others that occur only at liveness steps. A step refers to the step that called
+    /// it, so its Calls are known.
     paths: CallPaths,
-    /// Number of call paths (lists of Calls) that the walk over the program tree found, with the
-    /// empty path. They are the [`Path`]s below this number; others come only from liveness steps.
+    /// Number of call paths (lists of nested Calls), with the empty path, that the walk over the
+    /// program tree found. A [`Path`] of this number or above occurs only at liveness steps.
     walked: Path,
 }
 
