@@ -23,8 +23,9 @@ pub struct ModuleCalls {
     /// The innermost module whose call begins at the same operation as the call of the module
     /// `begin`: that module itself or a module inside it; `null` if `begin` is `null`.
     pub leaf: Option<String>,
-    /// Number of operations of the position (In, a layer or Out) that run before the call of the
-    /// module `begin`; 0 if `begin` is `null`.
+    /// Number of operations from the start of the layer (or of In or Out, the operations before and
+    /// after all layers) to the call of the module `begin`; 0 if no call begins in the layer
+    /// (`begin` is `null`).
     pub operations_before: u32,
     /// The innermost module that was called before the position (In, a layer or Out) and is still
     /// running when the position starts; `null` if there is none.
@@ -56,9 +57,10 @@ impl Calls {
     pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // Map from the name of a module to its path, for modules whose path does not begin with
-        // that of their caller, such as a shared embedding. Only the first use of a module's
-        // parameters shows this path; later calls of the module are found by its name.
+        // Map from name to path, for modules that are not called by the module around them, such as
+        // an embedding that encoder and decoder share. Only the operation that first uses
+        // parameters of such a module has this path (`elsewhere`). At other operations, the module
+        // is recognised by its name.
         let owners: FxHashMap<&str, &str> = paths
             .iter()
             .filter_map(|path| path.elsewhere)
@@ -104,10 +106,10 @@ impl Calls {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the modules that call `operation` but not `neighbour`, the operation just before or
-    /// just after it, the outermost first. `neighbour` is `None` if no operation runs before. Only
-    /// modules that run `runs` times, and whose paths in the model's code are certain, are
-    /// returned.
+    /// Returns the modules whose call begins at `operation` if `neighbour` is the operation before
+    /// it (`None` if there is none), or ends there if `neighbour` is the operation after it. The
+    /// outermost comes first. Modules are left out if names do not show their path for certain, or
+    /// if they do not run exactly `runs` times in the forward pass.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -129,9 +131,9 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). `run` is the
-    /// position's range of operations in the forward pass (the first range, if the position runs
-    /// several times). Calls of modules that do not run exactly `runs` times are ignored.
+    /// Finds the modules with whose calls a position (In, a layer or Out) begins and ends. `run` is
+    /// the position's range of operations in the forward pass, in the first of its `runs` runs.
+    /// Modules that run more or less often than the position are ignored.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
