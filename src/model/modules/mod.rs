@@ -450,7 +450,7 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the layer of the first operation that uses the parameter `variable`. If there is
+    /// Returns the layer of the first operation that uses the parameter `variable`. If that gives
     /// none, returns the layer of the module whose path occurs in `variable`, such as
     /// `encoder.layer.3` in `Accl1___encoder.layer.3.weight`.
     pub fn layer_of(&self, variable: &str) -> Option<usize> {

@@ -24,8 +24,8 @@ pub struct ModuleRow {
     pub bytes: u64,
     /// How often the module with this path runs in the forward pass.
     pub runs: usize,
-    /// The name of the layer that this module is; `None` if the module contains several layers or
-    /// is outside all layers.
+    /// The name of the layer, if this module is one; `None` if the module contains several layers
+    /// or is outside all layers.
     pub layer: Option<String>,
 }
 

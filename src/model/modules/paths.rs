@@ -68,8 +68,9 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// One entry per module of the scope: the byte index at which its name ends in `parameter`. For
-    /// `encoder/3` in `bert.encoder.layer.3.weight`, the entries are 12 and 20.
+    /// One entry per module that calls the operation (the scope): the byte index at which its name
+    /// ends in `parameter`. For `encoder/3` in `bert.encoder.layer.3.weight`, the entries are 12
+    /// and 20.
     ends: Vec<usize>,
 }
 
@@ -206,11 +207,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Finds the modules that call each operation (its scope) in the name of a parameter: those of
-/// `encoder/3` in `bert.encoder.layer.3.weight`. This is a parameter that the operation is the
-/// first to use. If there is none, it comes from earlier uses of the parameter (rule 1 of
-/// [`full_paths`]) or from another operation with the same scope (rule 2). The entry is `None` if
-/// neither shows the path.
+/// Locates the modules that call each operation (its scope) in the name of a parameter, such as
+/// those of `encoder/3` in `bert.encoder.layer.3.weight`. The operation is the first to use this
+/// parameter. If there is no such parameter, rules 1 and 2 of [`full_paths`] choose one that
+/// another operation with the same scope uses. The entry is `None` if there is none either.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -309,9 +309,10 @@ struct Beginning<'a> {
 
 impl<'a> Beginning<'a> {
     /// Returns the beginning of the module path of an operation that the modules `scope` call. It
-    /// is taken from `other`, the known path of a nearby operation, of which the first `count`
-    /// modules are the same. `distance` is how many operations earlier the nearby operation runs (0
-    /// if it runs later). Two modules whose numbers differ by it are items of one list.
+    /// is taken from `other`, the known path of a nearby operation, which the same `count` outer
+    /// modules call. `distance` is how many operations earlier the nearby operation runs (0 if it
+    /// runs later). If the next modules of the two have numbers that differ by it, they are items
+    /// of one list.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
         // The same `count` outer modules call this operation and a nearby one with the known path
@@ -344,7 +345,7 @@ impl<'a> Beginning<'a> {
 
 /// Returns the module path of an operation: its beginning `known`, then the other modules that call
 /// the operation (`scope`). Before a number, as in `encoder/3`, the name of a list may be missing.
-/// [`lists`] shows after which modules it is not.
+/// [`lists`] shows after which modules none is missing.
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,

@@ -24,7 +24,7 @@ const WORD: f64 = 6.0;
 
 /// Computes the cost of layers: of the ways to divide a model into layers, the one with the lowest
 /// sum of costs is the best. A layer costs [`WORD`], plus its number of operations. Layers with the
-/// same types of operations share the cost of operations, as if these were described only once.
+/// same types of operations share the cost of these operations, as if described only once.
 pub struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,

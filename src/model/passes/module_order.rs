@@ -115,9 +115,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // The point in the program at which `sides` is counted moves past the operation `place`. If
-        // a run of its module (consecutive operations) begins there, the run is now before the
-        // point too. If a run ends there, it is no longer after the point.
+        // Runs (series of consecutive operations of one module) are counted before and after a
+        // point in the program, which now moves past the operation `place`. A run that begins there
+        // is then before the point too. A run that ends there is no longer after it.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -151,8 +151,8 @@ mod tests {
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
         // Each letter is the module of one operation. After the backward pass (`dcba`), weights are
-        // updated by operations in further modules (`uvwx`), or also in those of the forward pass
-        // (`xabcd`). These updates are not part of the backward pass.
+        // updated by operations in further modules (`u` to `x`) or again in those of the forward
+        // pass (`a` to `d`). These updates are not part of the backward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

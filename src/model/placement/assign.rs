@@ -130,8 +130,8 @@ fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
 }
 
 /// Where the flow of data places each operation: first as a level, then as a place. Both are
-/// indices into In, the layers and Out. Levels have the layers in the order in which they run.
-/// Places have them in the order of the layering, which may be that of their names.
+/// indices into In, the layers and Out. Levels list the layers in the order in which they run.
+/// Places list them in the order of the layering, which may be that of their names.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,

@@ -45,8 +45,8 @@ use super::Repeat;
 use clap::ValueEnum;
 use std::fmt;
 
-/// Which memory of a stage is counted: all that the compiler recorded, or only what the Python tool
-/// counted that PopLiner replaces (`--memory-model`).
+/// Which memory of a stage is counted: all that the compiler recorded, or only what the earlier
+/// Python tool counted (`--memory-model`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
     /// The full model: count all memory that the compiler recorded.
@@ -207,10 +207,10 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
-    /// that use its variables, by which the bytes sent between places are computed. With
-    /// [`Rules::Full`], these are the places that need memory for them (`counted`). With
-    /// [`Rules::Classic`], the place of operations without a layer is included too, although it
-    /// needs no memory there.
+    /// that use its variables, from which the bytes that places share or send are computed. With
+    /// [`Rules::Full`], these are the places whose memory has the variables (`counted`). With
+    /// [`Rules::Classic`], they include the place of operations without a layer, whose memory is
+    /// not counted.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

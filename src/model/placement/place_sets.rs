@@ -85,8 +85,8 @@ impl PlaceSets {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Stops storing sets of places, since finding them takes more work than for any real model.
-    /// From then on, [`PlaceSets::check`] returns an error.
+    /// Stops storing sets of places and makes [`PlaceSets::check`] fail. This is for a profile for
+    /// which finding the sets takes more work than for any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }

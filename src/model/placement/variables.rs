@@ -70,7 +70,7 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // No rule before gives these variables a place. So they are at all places (In,
+                // No earlier rule gives these variables a place. So they are at all places (In,
                 // layers, Out) of other variables that the same operations use. If there are none,
                 // they are in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
@@ -256,7 +256,7 @@ pub fn of_users(
 
 /// Returns one entry per operation group (operations with one debug context): whether no other
 /// group computes with any variable of the group. Such a group takes no part in the computation of
-/// the model: the compiler added it, for example to set up an IPU.
+/// the model, so it is taken to be one that the compiler added.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups

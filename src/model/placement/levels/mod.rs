@@ -179,8 +179,8 @@ impl<'a> Levels<'a> {
     }
 
     /// Combines the levels (In, layers, Out) of several nodes or parameters into one. Unknown
-    /// levels are ignored. `Shared` (a parameter that several levels share) and one of the sharing
-    /// levels give `Shared`. Otherwise, different levels give `Several`.
+    /// levels are ignored. A parameter that several levels share (`Shared`), combined with one of
+    /// these levels, remains `Shared`. Otherwise, different levels give `Several`.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
