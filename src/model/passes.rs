@@ -108,11 +108,12 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     }
 }
 
-/// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
+/// Returns a contradiction if a model has no backward pass but updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation that may be an update ([`needed_tolerance`]) is taken as one under three
-/// conditions:
+/// An operation is taken as an update under four conditions:
+/// - It uses a parameter, and also an accumulator or another variable that may be a gradient
+///   ([`needed_tolerance`]).
 /// - Its only results are parameters.
 /// - It begins at the step S or later. S is the first step by which operations have begun that read
 ///   half of the bytes of all parameters read.

@@ -23,7 +23,7 @@ pub struct ModuleCalls {
     /// The innermost module whose call begins at the same operation as the call of the module
     /// `begin`: that module itself or a module inside it; `null` if `begin` is `null`.
     pub leaf: Option<String>,
-    /// Number of operations of the position (In, a layer or Out) that run before the call of the
+    /// Number of operations that run in the position (In, a layer or Out) before it calls the
     /// module `begin`; 0 if `begin` is `null`.
     pub operations_before: u32,
     /// The innermost module that was called before the position (In, a layer or Out) and is still
@@ -56,9 +56,10 @@ impl Calls {
     pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // Map from the name of a module to its path, for modules whose path does not begin with
-        // that of their caller, such as a shared embedding. Only the first use of a module's
-        // parameters shows this path; later calls of the module are found by its name.
+        // Map from name to path, for modules that are not called by the module around them, such as
+        // an embedding that encoder and decoder share. The path comes from the name of a parameter,
+        // at the first operation that uses the parameter. Later calls of the module find its path
+        // here.
         let owners: FxHashMap<&str, &str> = paths
             .iter()
             .filter_map(|path| path.elsewhere)
@@ -104,10 +105,10 @@ impl Calls {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the modules that call `operation` but not `neighbour`, the operation just before or
-    /// just after it, the outermost first. `neighbour` is `None` if no operation runs before. Only
-    /// modules that run `runs` times, and whose paths in the model's code are certain, are
-    /// returned.
+    /// Returns the modules whose call begins at `operation` (if `neighbour` is the operation before
+    /// it, or `None` without one), or whose call ends there (if `neighbour` is the operation after
+    /// it), the outermost first. Modules are left out if names do not show their path for certain,
+    /// or if they do not run exactly `runs` times in the forward pass.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -129,9 +130,9 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules whose calls begin or end at a position (In, a layer or Out). `run` is the
-    /// position's range of operations in the forward pass (the first range, if the position runs
-    /// several times). Calls of modules that do not run exactly `runs` times are ignored.
+    /// Returns the modules that are called at the start and at the end of a position (In, a layer
+    /// or Out). `run` is the range of its operations in the forward pass, in the first of its
+    /// `runs` runs. Modules that run more or less often than the position are ignored.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();

@@ -62,9 +62,9 @@ struct ForwardModules {
     /// One entry per operation in `forward`: whether the operation is the first to use some
     /// parameter.
     has_parameters: Vec<bool>,
-    /// One entry per operation in `forward`: its name (empty if unknown), and its first and last
-    /// liveness step. Layers that are found by the flow of data are named after these. `None` if
-    /// the names of operations show the modules.
+    /// `None` if the names of operations show modules; layers are then named after modules.
+    /// Otherwise, layers are named after operations, with one entry per operation in `forward`: its
+    /// name (empty if unknown), and its first and last liveness step.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
@@ -316,8 +316,9 @@ impl ModuleLayers {
         .with_layers(layers, |_| false)
     }
 
-    /// Returns a copy of `self` with `layers` in place of its layers. An operation of the forward
-    /// pass belongs to no layer if `is_released` returns true for its index in the forward pass.
+    /// Returns a copy of `self` whose layers are `layers`. Operations for which `is_released` is
+    /// true, given by index in the forward pass, stay outside all layers, such as a head that
+    /// shares its weight with the embedding.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -449,9 +450,9 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the layer of the first operation that uses the parameter with the name `variable`.
-    /// If there is no such parameter or layer, returns the layer whose module path `variable`
-    /// contains.
+    /// Returns the layer of the first operation that uses the parameter `variable`. If that gives
+    /// none, returns the layer of the module whose path occurs in `variable`, such as
+    /// `encoder.layer.3` in `Accl1___encoder.layer.3.weight`.
     pub fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters

@@ -24,8 +24,8 @@ pub struct ModuleRow {
     pub bytes: u64,
     /// How often the module with this path runs in the forward pass.
     pub runs: usize,
-    /// The name of the layer that consists of this module, possibly with operations beside it;
-    /// `None` if the module contains several layers.
+    /// The name of the layer, if this module is one; `None` if the module contains several layers
+    /// or is outside all layers.
     pub layer: Option<String>,
 }
 
@@ -34,8 +34,8 @@ pub struct ModuleRow {
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
-    /// Lists the modules that are layers or contain layers, in program order, each before its
-    /// submodules. Modules inside a layer are left out.
+    /// Lists the modules of the model in program order, each before its submodules. Modules inside
+    /// a layer are left out.
     pub fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();

@@ -68,8 +68,9 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// One entry per module of the scope (the modules that call an operation): the byte index at
-    /// which the module's path ends in `parameter`.
+    /// One entry per module that calls the operation (the scope): the byte index at which its name
+    /// ends in `parameter`. For `encoder/3` in `bert.encoder.layer.3.weight`, the entries are 12
+    /// and 20.
     ends: Vec<usize>,
 }
 
@@ -112,8 +113,9 @@ pub struct ModulePath<'a> {
     /// One entry per module that calls the operation, the outermost first: the byte index at which
     /// the path of this module ends in `text`.
     pub ends: Vec<usize>,
-    /// Number of outer modules that call the operation and whose paths come from the name of a
-    /// parameter. The paths of the inner modules are completed from the operation's own name.
+    /// Number of modules that call the operation, from the outermost on, whose path is known from
+    /// the name of a parameter. If `encoder.layer.3.weight` shows the path of `encoder/3`, it is 2
+    /// for an operation in `encoder/3/act`, whose path is then `encoder.layer.3.act`.
     pub aligned: usize,
     /// Number of outer modules that call the operation and whose paths certainly exist in the
     /// Python model. The paths of the inner modules may lack the names of lists: `encoder.3` may
@@ -124,8 +126,9 @@ pub struct ModulePath<'a> {
     pub elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns `parameter`, if this path ends with the last module of
-/// `scope`: `shared.embed` for the parameter `shared.embed.weight` and the scope `decoder/embed`.
+/// Returns the path of the module that owns `parameter`: `shared.embed` for `shared.embed.weight`.
+/// Returns `None` unless the innermost of the modules that call an operation (`scope`, such as
+/// `decoder/embed`) has the same name.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
@@ -204,10 +207,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Finds the modules that call each operation (its scope) in the name of a parameter: those of
-/// `encoder/3` in `bert.encoder.layer.3.weight`. The parameter is one that the operation is the
-/// first to use or, by rules 1 and 2 of [`full_paths`], one of an operation with the same scope;
-/// `None` if there is none.
+/// Locates the modules that call each operation (its scope) in the name of a parameter, such as
+/// those of `encoder/3` in `bert.encoder.layer.3.weight`. The operation is the first to use this
+/// parameter. If there is no such parameter, rules 1 and 2 of [`full_paths`] choose one that
+/// another operation with the same scope uses. The entry is `None` if there is none either.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -258,18 +261,18 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns the module paths that operations without an entry in `aligned` take over from the
-/// nearest earlier operation (in `order`) with an entry. This is done if all modules that call the
-/// operation also call the earlier one and all operations in between. Otherwise the path is `None`,
-/// since the modules may have been called again in between, as other items of a list.
+/// Returns module paths for operations whose path is not known yet (in `aligned`). Such an
+/// operation gets the path of its modules from the nearest earlier operation (in `order`) with a
+/// known path, if the same modules call both and all operations in between. Otherwise it gets
+/// `None`, since the modules may have been called again in between, as other items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    // The last operation with an entry in `aligned`: this entry, the modules that call the
-    // operation, and how many of these, from the outermost on, also call all operations after it.
+    // The last operation with a known module path: this path, the modules that call the operation,
+    // and how many of these, from the outermost on, also call all operations since then.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];
@@ -298,16 +301,18 @@ struct Beginning<'a> {
     /// Whether the operation is called by an item of a list of modules, such as `3` in `layer.3`,
     /// and `path` is the path of the list.
     is_item: bool,
-    /// Whether the module at `path` directly calls submodules of its submodules, such as
-    /// `layers.0.norm`, without calling `layers.0`. Then the path of a module without parameters is
-    /// uncertain, because it may be such a submodule of a submodule.
+    /// Whether the module at `path` directly calls a module inside an item of a list, such as
+    /// `layers.0.norm`, and not the item `layers.0`. Another module that it calls by name, such as
+    /// `act`, may then be `layers.0.act` too, so its path is uncertain.
     has_parts_of_others: bool,
 }
 
 impl<'a> Beginning<'a> {
-    /// Derives the beginning of an operation's module path from `other`, the known path of a nearby
-    /// operation, which runs `distance` operations earlier (0 if it runs later). The first `count`
-    /// modules that call the two operations are the same.
+    /// Returns the beginning of the module path of an operation that the modules `scope` call. It
+    /// is taken from `other`, the known path of a nearby operation, which the same `count` outer
+    /// modules call. `distance` is how many operations earlier the nearby operation runs (0 if it
+    /// runs later). If the next modules of the two have numbers that differ by it, they are items
+    /// of one list.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
         // The same `count` outer modules call this operation and a nearby one with the known path
@@ -338,16 +343,17 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Appends the remaining modules of `scope` to `known`, the beginning of an operation's module
-/// path. The map [`lists`] shows whether the path of a numbered submodule is certain.
+/// Returns the module path of an operation: its beginning `known`, then the other modules that call
+/// the operation (`scope`). Before a number, as in `encoder/3`, the name of a list may be missing.
+/// [`lists`] shows after which modules none is missing.
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // If no beginning of a path is known, the path of an operation keeps the separators at the
-        // start of its scope: `/` for the scope `/encoder/3`.
+        // No parameter shows where the path begins, so it begins like the scope, with the
+        // separators at its start: `/` for `/encoder/3`.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",

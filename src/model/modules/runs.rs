@@ -18,7 +18,8 @@ pub struct Repeat {
     /// micro-batch runs through several times.
     pub last: usize,
     /// How often the forward pass runs through the positions from `first` to `last`: the largest
-    /// number of runs of any of their layers; at least 2.
+    /// number of runs of any of their layers. It is at least 2, because positions that run once are
+    /// not listed.
     pub runs: usize,
 }
 
@@ -116,8 +117,8 @@ impl ModuleLayers {
     }
 }
 
-/// Joins ranges of positions (In, layers, Out) that overlap by at least two positions, and drops
-/// joined ranges that the forward pass runs through only once.
+/// Joins ranges of positions (In, layers, Out) that overlap by at least two positions, since one
+/// split point may divide both. Drops joined ranges of which no part runs several times.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();
@@ -144,7 +145,6 @@ impl ForwardModules {
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            // Only the module of the layer is divided, not the single operations beside it.
             let module = self.module(run);
             let nodes = run.nodes.iter().flat_map(|&node| {
                 let children = &self.tree.nodes[node].children;

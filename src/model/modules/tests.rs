@@ -172,8 +172,8 @@ fn numbers_in_flat_names_are_parts_of_paths() {
     assert_eq!(names(&found)[4], "conv3_block2");
 }
 
-/// The names of two different modules begin with `conv`. The layers that consist of them must not
-/// become two runs of one layer.
+/// The paths of the layers `conv_0` and `conv_5` both begin with `net/conv`. But they are different
+/// modules, so they must not become one layer that runs twice.
 #[test]
 fn layers_of_unlike_modules_are_no_runs_of_one() {
     let all = [
@@ -226,8 +226,8 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // Layers of a regex do not match the modules if they leave out the blocks of the decoder, which
-    // are like those of the encoder, or if each layer has two blocks.
+    // The layers of a regex are worse than the modules if they have the transformer blocks of the
+    // encoder but not the similar ones of the decoder, or if each has two blocks.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

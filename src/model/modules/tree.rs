@@ -18,9 +18,11 @@ pub struct Node {
     /// Number of components in the path of the node's module. The paths of all operations of the
     /// node begin with this path.
     pub depth: usize,
-    /// The path component by which the node (a run of a module) differs from its siblings. `None`
-    /// for the root, for one call of a repeated module, and for an operation that the parent itself
-    /// calls.
+    /// The path component by which the node differs from its siblings, such as `3`. `None` for a
+    /// node whose path is that of its parent:
+    /// - the root, which has no parent
+    /// - one of several successive calls of the parent's module
+    /// - an operation that the parent's module calls itself
     pub component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.

@@ -22,9 +22,9 @@ use std::ops::Range;
 /// would.
 const WORD: f64 = 6.0;
 
-/// Computes the cost of layers, by which ways to divide a model into layers are compared. A layer
-/// costs [`WORD`], plus its number of operations divided by the number of layers with the same
-/// types of operations.
+/// Computes the cost of layers: of the ways to divide a model into layers, the one with the lowest
+/// sum of costs is the best. A layer costs [`WORD`], plus its number of operations. Layers with the
+/// same types of operations share the cost of these operations, as if described only once.
 pub struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,

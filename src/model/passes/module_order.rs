@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 /// A place in the program may be the start of the backward pass only if the number of modules that
 /// run both before and after it is at least this percentage of the largest such number.
 const NEARLY_MOST: i64 = 97;
-/// Minimum percentage of operations in modules that run in both passes. A program with a lower
-/// percentage has no backward pass.
+/// Minimum percentage of all named operations that belong to modules that run both before and after
+/// the supposed start of the backward pass. If fewer do, the program has no backward pass.
 const SHARED: usize = 20;
 /// Minimum percentage of pairs of neighbouring modules that run in the opposite order in the
 /// backward pass. A program with a lower percentage has no backward pass.
@@ -115,9 +115,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // The loop moves past the operation `place`. A run (consecutive operations of one module)
-        // that begins there now counts as before the point reached, and one that ends there no
-        // longer counts as after it.
+        // Runs (series of consecutive operations of one module) are counted before and after a
+        // point in the program, which now moves past the operation `place`. A run that begins there
+        // is then before the point too. A run that ends there is no longer after it.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // After the backward pass of the modules `a` to `d`, weights are updated by operations in
-        // modules of their own (`uvwx`) or in the modules of the forward pass (`xabcd`). These
-        // updates are not part of the backward pass.
+        // Each letter is the module of one operation. After the backward pass (`dcba`), weights are
+        // updated by operations in further modules (`u` to `x`) or again in those of the forward
+        // pass (`a` to `d`). These updates are not part of the backward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
         // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and

@@ -129,9 +129,9 @@ fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     model.groups_with(|number, _| layering.layers[number] != NO_LAYER)
 }
 
-/// Where the flow of data places each operation. The flow gives a level, which is then turned into
-/// a place. Both are indices into In, the layers and Out. But levels have the layers in the order
-/// in which they run, and places have them in the order of the layering.
+/// Where the flow of data places each operation: first as a level, then as a place. Both are
+/// indices into In, the layers and Out. Levels list the layers in the order in which they run.
+/// Places list them in the order of the layering, which may be that of their names.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,

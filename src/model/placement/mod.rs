@@ -45,7 +45,8 @@ use super::Repeat;
 use clap::ValueEnum;
 use std::fmt;
 
-/// The rules that determine which memory a stage needs: those of the full or of the classic model.
+/// Which memory of a stage is counted: all that the compiler recorded, or only what the earlier
+/// Python tool counted (`--memory-model`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
     /// The full model: count all memory that the compiler recorded.
@@ -123,8 +124,8 @@ pub enum Reason {
     /// The operation runs on every IPU, so it is in every stage. Examples are operations that the
     /// compiler adds, and operations that advance a random state.
     EveryStage,
-    /// The operation has no layer. The classic model puts all such operations into one place,
-    /// before the layers.
+    /// The operation has no layer. It is in a place before the layers that has all such operations.
+    /// Only the classic memory model ([`Rules::Classic`]) has this place.
     Pseudo,
 }
 
@@ -185,7 +186,8 @@ pub struct Placement {
     /// use a weight must be on one IPU, unless the user unties the weight.
     pub ties: Vec<WeightTie>,
     /// Ranges of neighbouring positions (In, layers, Out) that the forward pass runs through
-    /// several times, such as for each token, ascending; empty with the classic rules.
+    /// several times, such as for each token, ascending. Empty in the classic memory model
+    /// ([`Rules::Classic`]), which does not look for them.
     pub repeats: Vec<Repeat>,
     /// The distinct sets of places (In, layers, Out), to which all fields except `by_pass` refer by
     /// index.
@@ -205,9 +207,10 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
-    /// that use its variables, from which traffic between places is computed. With [`Rules::Full`],
-    /// it equals `counted`. With [`Rules::Classic`], only this field includes the place of
-    /// operations without a layer.
+    /// that use its variables, from which the bytes that places share or send are computed. With
+    /// [`Rules::Full`], these are the places whose memory has the variables (`counted`). With
+    /// [`Rules::Classic`], they include the place of operations without a layer, whose memory is
+    /// not counted.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

@@ -28,7 +28,8 @@ impl PlaceSet {
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
 /// The set of all places (In, layers, Out), for variables, code and operations that are in every
-/// stage. Its list of places is empty, like that of [`NOWHERE`].
+/// stage. The places are not listed, so its list is empty, like that of [`NOWHERE`]: compare the
+/// sets, not their lists.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending positions: In, layers, Out) lies in `range`, such as
@@ -84,7 +85,8 @@ impl PlaceSets {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Makes [`PlaceSets::check`] fail, because there are more places than in any real model.
+    /// Stops storing sets of places and makes [`PlaceSets::check`] fail. This is for a profile for
+    /// which finding the sets takes more work than for any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }

@@ -37,7 +37,8 @@ pub enum PseudoLayers {
     /// layers (Out) for the operations that run after them.
     #[default]
     InAndOut,
-    /// One position before the layers for In and Out together, because Out runs on the first IPU.
+    /// One position before the layers for two groups of operations: those before the first layer
+    /// (In), and those after the last layer (Out), because Out runs on the first IPU.
     OutWithIn,
 }
 
@@ -89,8 +90,8 @@ impl Positions {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns whether there are no positions; always false, because In (or None in the classic
-    /// model) is a position even without layers.
+    /// Returns whether there are no positions. It is always false, because position 0, for
+    /// operations outside the layers, exists even without layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -112,13 +113,18 @@ impl Positions {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Returns which positions exist besides the layers: None (classic model), In and Out, or In
-    /// and Out in one position.
+    /// Returns which positions exist besides the layers, for operations before, after or outside
+    /// all layers.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
 
-    /// Returns what `position` stands for: the name of a layer, or `In`, `Out`, `In Out` or `None`.
+    /// Returns the name of a position:
+    /// - the name of a layer
+    /// - `In`: the operations before the first layer
+    /// - `Out`: the operations after the last layer
+    /// - `In Out`: both, if Out runs on the first IPU
+    /// - `None`: all operations without a layer, in the classic memory model
     ///
     /// # Panics
     /// If the position does not exist.

@@ -70,9 +70,9 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // No name, operation or partner shows where these variables are. So they are at all
-                // places (In, layers, Out) of other variables that the same operations use. If
-                // there are none, they are in every stage.
+                // No earlier rule gives these variables a place. So they are at all places (In,
+                // layers, Out) of other variables that the same operations use. If there are none,
+                // they are in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
@@ -82,8 +82,9 @@ impl<'a> VariablePlaces<'a> {
     /// Returns one entry per operation group (operations with one debug context). If the group has
     /// no place of its own (In, a layer or Out), the entry has the places of the variables that it
     /// uses; otherwise it is [`NOWHERE`]. Single numbers, such as the scale of all gradients, count
-    /// only if no larger variable has a place. If there are more places than in any real model, all
-    /// entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// only if no larger variable has a place. If this takes more work than for any real model
+    /// ([`limits::LOOKS`], [`limits::PAIRS`]), all entries are [`EVERYWHERE`] and
+    /// [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -112,8 +113,8 @@ impl<'a> VariablePlaces<'a> {
 
     /// Finds places (In, layers, Out) for use sets (variables that the same operations use) that
     /// have none yet: by the names of their variables, by other variables that are used with them,
-    /// or by their partners (rules 1 to 3 of [`new`](Self::new)). `used` is the result of
-    /// [`used_places`](Self::used_places).
+    /// or by related variables, such as the weight of an optimizer's moment (rules 1 to 3 of
+    /// [`new`](Self::new)). `used` is the result of [`used_places`](Self::used_places).
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
@@ -254,14 +255,14 @@ pub fn of_users(
 }
 
 /// Returns one entry per operation group (operations with one debug context): whether no other
-/// group computes with any variable of the group. Such a group has no connection to the model, so
-/// the compiler made it for the machine that runs the model.
+/// group computes with any variable of the group. Such a group takes no part in the computation of
+/// the model, so it is taken to be one that the compiler added.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
-    // compute, where 2 means two or more. A set is stored as a smaller set and one more group, and
-    // the loop checks only this group. To check the others too, the number is passed on to the
-    // smaller set, which comes later in the loop.
+    // run vertices; 2 means two or more. A set is stored as a smaller set and one more group. The
+    // loop uses this number for that one group only, and passes it on to the smaller set, which
+    // comes later, for the other groups.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

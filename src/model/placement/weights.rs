@@ -49,9 +49,10 @@ impl WeightTie {
     }
 }
 
-/// Returns the weights that several places (In, layers, Out) use, the largest first. For each use
-/// set (variables that the same operations use), `bytes` has the bytes of its variables, and
-/// `of_set` has the places that use them. The caller sets the field `layers`.
+/// Returns the weights that several places (In, layers, Out) use, the largest first. `bytes` and
+/// `of_set` have one entry per use set (variables that the same operations use): the bytes of its
+/// variables, and the places that use them. Use sets whose variables have the name of one weight
+/// are joined. The caller sets the field `layers`.
 pub fn ties(
     model: &Model,
     bytes: &[SetBytes],

@@ -179,8 +179,8 @@ impl<'a> Levels<'a> {
     }
 
     /// Combines the levels (In, layers, Out) of several nodes or parameters into one. Unknown
-    /// levels are ignored, and different levels give `Several`. A parameter that several levels
-    /// share agrees with each of these levels.
+    /// levels are ignored. A parameter that several levels share (`Shared`), combined with one of
+    /// these levels, remains `Shared`. Otherwise, different levels give `Several`.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -360,10 +360,10 @@ impl<'a> Levels<'a> {
                 // the first layer), the node is in In too if it uses tensors that the forward pass
                 // of In stashed.
                 (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
-                // If no data flows to a node (`before` is `None`), the backward pass begins with
-                // it, in Out (the operations after the last layer) or in a further output of the
-                // model at an earlier layer. So its level is between Out and `after`, the level to
-                // which its data flows.
+                // If no gradient flows to a node, the backward pass begins with it: in Out (the
+                // operations after the last layer), or in a further output of the model at an
+                // earlier layer. So its level is searched from Out down to the level to which its
+                // results flow.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
                 // A node from which no data flows to In or a layer, such as the gradient of a
                 // weight that only goes to an accumulator, is placed by `Levels::updates`.
@@ -413,10 +413,10 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // By the sizes of tensors, the node is not the gradient of a node at the levels (In,
-            // layers, Out) with which it shares variables. So all possible levels are searched: the
-            // gradient of a pooling, for example, may share no variable with the layer of the
-            // pooling.
+            // By the sizes of tensors, the node is not the gradient of an operation at any level
+            // (In, layers, Out) with which it shares variables. So the other levels between its
+            // producers and its users are searched too: the gradient of a pooling, for example, may
+            // share no variable with the layer of the pooling.
             mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
@@ -436,9 +436,9 @@ impl<'a> Levels<'a> {
             |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // `ends` are the nodes of the forward pass that make or use the same variable as
-            // `node`. If one of them has no level (In, a layer or Out) yet, it may still get any,
-            // so each `level` is possible.
+            // A node of the forward pass that makes or uses the same variable, but is at no single
+            // level (In, a layer or Out) or at none yet, may run at any level. So it does not rule
+            // out `level`.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };

@@ -1,6 +1,6 @@
-//! Finds the levels (In, a layer or Out) of parameters, of tensors that are made only of
-//! parameters, and of nodes that are in no layer's forward or backward pass, such as updates of
-//! weights.
+//! Finds the level (In, one of the layers, or Out) of each parameter, and of operations that data
+//! flowing through the layers does not place: casts of weights, updates of weights, and operations
+//! that advance a random state.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
@@ -74,9 +74,9 @@ impl Levels<'_> {
     /// - It shares parameters with other nodes, each of which several levels use.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A state that operations advance, such as a random state, has several users. So a
-            // parameter that only this node uses, such as a constant, is no such state and is
-            // ignored.
+            // Only parameters with several users may be a state that operations advance, such as a
+            // random state. Parameters that only this node uses, such as constants, do not matter
+            // here.
             let mut shared = self.parameters[node]
                 .iter()
                 .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)

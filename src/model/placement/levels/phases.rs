@@ -51,9 +51,9 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // From the last node to the first, `downs` is the number of nodes so far that get data from
-        // a higher level (In, layers, Out), as in the backward pass, minus the number that get data
-        // only from lower levels. It is the largest at the start of the backward pass.
+        // The backward pass starts where `downs` is the largest. From the last node back to the
+        // first, `downs` grows by 1 at a node that gets data from a higher level (In, layers, Out),
+        // as in the backward pass. It falls by 1 at a node that gets data only from lower levels.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;

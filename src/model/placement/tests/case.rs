@@ -224,7 +224,8 @@ impl Case {
     }
 }
 
-/// The places of the operations and variables of a test model, and the use set of each variable.
+/// The places that were found for a test model. `set_of` maps each variable of the test model to
+/// its entry in [`Placement::counted`].
 pub struct Placed {
     pub(super) placement: Placement,
     pub(super) set_of: Vec<u32>,

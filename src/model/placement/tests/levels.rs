@@ -213,9 +213,9 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
 }
 
-/// The operation `gate grad` uses a gradient of layer 3, but also an activation of layer 2, so it
-/// is at layer 2. In the backward pass, data only flows to lower layers. So the operation `next
-/// grad`, which uses the result of `gate grad`, is not at layer 3.
+/// The operation `gate grad` gets its gradient from layer 3, but is at layer 2, because it uses an
+/// activation that the forward pass makes there. In the backward pass, data only flows to lower
+/// layers. So `next grad`, which uses the result, cannot be at layer 3.
 #[test]
 fn a_gradient_is_where_the_activation_is_that_it_uses() {
     let mut training = Training::new();

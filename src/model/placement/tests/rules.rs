@@ -48,9 +48,10 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// An operation makes the attention mask of layer 2 from an input that the host writes, so it is in
-/// In (before the first layer). An operation that casts a weight of layer 2 would be at layer 2.
-/// Debug contexts show the difference: they mark the weights of this model but not the input.
+/// The operation that makes an attention mask from an input is in In (before the first layer),
+/// although only layer 2 uses the mask. An operation that casts a weight for layer 2 would be at
+/// layer 2. The model's debug contexts mark its weights, so the unmarked parameter `mask of the
+/// host` is an input.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
