@@ -15,8 +15,8 @@ pub struct Constraint {
     pub origin: Origin,
 }
 
-/// The cause of a constraint: an option of the user, a weight that several layers share, or layers
-/// that run several times.
+/// The cause of a constraint: either an option of the user, or that layers must be in one stage
+/// because they share a weight or because each micro-batch runs through them several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The option that causes the constraint, with its value, as the user wrote it.
@@ -210,9 +210,10 @@ pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&C
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Prefer options to shared weights; among either, prefer the constraint that forbids
-            // cuts up to the latest position. Of equal ones, take the first: `max_by_key` returns
-            // the last maximum, so search backwards.
+            // Of the constraints that forbid a cut before `position`, choose one that is not caused
+            // by a shared weight, if possible; of these, the one that forbids cuts up to the latest
+            // position; of equal ones, the first. `max_by_key` returns the last maximum, so search
+            // backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
