@@ -19,11 +19,11 @@ use std::{
     sync::Arc,
 };
 
-/// Limits where stages may start in the further splits that a report shows beside its main split,
-/// in models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions. There, stages start
-/// at position 0 or at one of the positions closest to the cuts of the main split, fewer than this
-/// number of positions. If the main split has at least this number of cuts, stages start only at
-/// its cuts and at position 0.
+/// Limits where stages may start in the further splits that a report shows beside its main split
+/// (the best one or the user's), in models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`]
+/// positions. There, stages start at position 0 or at one of the positions closest to the cuts of
+/// the main split, fewer than this number of positions. If the main split has at least this number
+/// of cuts, stages start only at its cuts and at position 0.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -261,7 +261,7 @@ impl<'a> PipelineCosts<'a> {
 
 /// Returns the result of a solver, or `None` if no split obeys the constraints on the number of
 /// IPUs that was tried. This is no error, since the constraints may be possible on more IPUs: a
-/// layer cannot be fixed to the fourth of two IPUs, but to the fourth of four.
+/// layer cannot be fixed to the fourth of two IPUs, but it can be fixed to the fourth of four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),

@@ -210,9 +210,10 @@ impl<'a> ProfileTables<'a> {
             .collect())
     }
 
-    /// Computes ranges as [`ProfileTables::in_each`] describes, for some of the pipelines in
-    /// [`ProfileTables::computed`]: those with the indices `indices`. Skips each pipeline for which
-    /// an earlier request computed all these ranges on enough tiles.
+    /// Computes the bytes of ranges that take up to `reach.bytes` bytes, for splits into up to
+    /// `reach.stages` stages, on the tiles that `tiles` selects. Does so for the pipelines at
+    /// `indices` in [`ProfileTables::computed`], except those for which an earlier request computed
+    /// all these ranges on enough tiles.
     fn compute(
         &self,
         indices: &[usize],
@@ -325,9 +326,9 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// Limits the memory that the tables take: if more than [`MAX_NUMBERS`] costs of ranges are stored
-/// for all pipelines in `computed` together, drops those of all pipelines except the ones at
-/// `indices`, which are in use. Dropped costs are computed again when a request needs them.
+/// Limits the memory for stored costs of ranges: if there are more than [`MAX_NUMBERS`] for all
+/// pipelines in `computed` together, drops those of all pipelines except the ones at `indices`,
+/// which are in use. Dropped costs are computed again when a request needs them.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = |one: &Computed<'_>| one.costs.ranges.iter().count() * (one.reach.stages + 1);
     let is_full = computed.iter().map(numbers).sum::<usize>() > MAX_NUMBERS;

@@ -61,7 +61,7 @@ pub struct SearchOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// Options of the search that do not depend on the model. The memory that must stay free on
-    /// each tile (`reserve`) is already subtracted from `limits`.
+    /// each tile (`reserve`) is already subtracted from the memory limits (`limits`).
     pub options: SearchOptions,
     /// Number of IPUs over all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,

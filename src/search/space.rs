@@ -170,8 +170,8 @@ impl<'a> Space<'a> {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
                 // Only ranges of up to `reach.bytes` bytes are certain to be computed. If any range
-                // is missing, ignore a split with a higher peak, since a split with a missing range
-                // may have a lower one.
+                // is missing, ignore splits with a higher peak than this number: a split with a
+                // missing range may be better.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };

@@ -249,8 +249,8 @@ impl<'a> StagePass<'a> {
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
             // Costs never fall when a range grows. A model may have several profiles, compiled with
-            // different options. If a range exceeds a limit in one of them, so do longer ranges, so
-            // no longer range is tried in this profile.
+            // different options. Once a range exceeds a limit in one of them, stop trying longer
+            // ranges in this profile.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,

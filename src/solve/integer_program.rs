@@ -90,10 +90,10 @@ fn add_edges(
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Splits begin at position 0 with at most `total` stages, so begin once, with `total`
-        // stages left. But if costs depend on the number of later stages, the number of stages is
-        // exact: begin with each number from 1 to `total`, unless `add_edges` is called for each
-        // number separately.
+        // Usually, a node with n stages left stands for splits into at most n stages, so all splits
+        // begin at position 0 with `total` stages left. If costs depend on the number of later
+        // stages, it stands for exactly n stages. Then splits begin with each n, unless `add_edges`
+        // is called for each number of stages separately.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

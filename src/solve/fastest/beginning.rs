@@ -28,12 +28,12 @@ pub struct Beginning {
     /// split has work.
     pub closed: u128,
     /// Lower bounds on the cycles of slots (intervals of the step, each as long as its busiest IPU
-    /// works) in which stages after this beginning of a split still have work. Slots with the same
-    /// bound form a group, which has one entry ([`Level`]).
+    /// works) in which stages after this beginning of a split still have work. Slots whose bounds
+    /// are equal for any cuts form a group ([`Level`]), which has one entry.
     pub busiest: Vec<u64>,
-    /// Bytes that determine the time of copies between IPUs, as [`StageTimes::with_copies`] sums
-    /// them up for the stages of this beginning of a split. One entry per profile that the next
-    /// stage may have, since the bytes that the next stage sends back depend on its profile.
+    /// Bytes that determine the time of copies between IPUs, as [`StageTimes::with_copies`]
+    /// computes them for the stages of this beginning of a split. One entry per profile that the
+    /// next stage may have, since the bytes that the next stage sends back depend on its profile.
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
     /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
@@ -56,8 +56,9 @@ impl Beginning {
     /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
         // `closed` has the cycles of all slots (intervals of a step) in which no later stage has
-        // work. If `self` has fewer than `other`, its step will be shorter. If both have equally
-        // many, their steps may be equally long; then the lower peak and the earlier cuts decide.
+        // work. If `self` has fewer than `other` and no other cost is higher, its step will be
+        // shorter. If both have equally many, their steps may be equally long; then the lower peak
+        // and the earlier cuts decide.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -108,9 +109,9 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
 /// One level of the search for the fastest split: it adds the stage with index `stage` to all
 /// beginnings of splits (their first stages).
 ///
-/// A step consists of slots (intervals), each as long as its busiest IPU works. Slots that have the
-/// same lower bound on their cycles, whatever the cuts, form a *term*. A term is *open* if later
-/// stages have work in its slots, otherwise *closed*.
+/// A step consists of slots (intervals), each as long as its busiest IPU works. The search has a
+/// lower bound on the cycles of each slot. Slots whose bounds are equal for any cuts form a *term*.
+/// A term is *open* if later stages have work in its slots, otherwise *closed*.
 pub struct Level {
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).

@@ -45,18 +45,18 @@ pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 /// is an interval of a step. In all slots of one kind, the same stages run the same passes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestActivity {
-    /// The passes (forward, backward) that all of these stages run in the slot, as an index into
-    /// [`CyclesByPasses`]. Passes that only some of them run are left out.
+    /// The passes (forward, backward) that all stages not placed yet run in a slot (an interval of
+    /// the step) of this kind, as an index into [`CyclesByPasses`]. Passes of only some stages are
+    /// left out.
     busiest: usize,
-    /// The passes (forward, backward) that the first of these stages runs in the slot, as an index
-    /// into [`CyclesByPasses`].
+    /// The passes (forward, backward) that the next stage to be placed runs in a slot (an interval
+    /// of the step) of this kind, as an index into [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines which passes (forward, backward) the last stages of a split, `last`, run in slots
-    /// of the kind `kind`. In all slots (intervals of a step) of one kind, the same stages run the
-    /// same passes.
+    /// Determines which passes (forward, backward) all of the stages `last` run in a slot (an
+    /// interval of the step) of the kind `kind`, and which passes the first of these stages runs.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =
