@@ -19,10 +19,11 @@ use std::{
     sync::Arc,
 };
 
-/// Limits the splits that reports show in a model with more than
-/// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions: their stages start at position 0 or near a cut
-/// of the shown split. The positions closest to the cuts count as near, fewer than this number in
-/// all. If the cuts alone are as many, only they count.
+/// Limits where stages may start in the further splits that a report shows beside its main split
+/// (the best one or the user's), in models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`]
+/// positions. There, stages start at position 0 or at one of the positions closest to the cuts of
+/// the main split, fewer than this number of positions. If the main split has at least this number
+/// of cuts, stages start only at its cuts and at position 0.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -81,8 +82,8 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns a copy of these costs in which every profile of the model has the memory, times and
-    /// bytes over cuts of the profile with index `profile`.
+    /// A model may have several profiles, compiled with different options. Returns a copy of these
+    /// costs in which all stages take their memory and times from the profile with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
         let count = self.by_profile.len();
         Self {
@@ -258,9 +259,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver, or `None` if the constraints contradict each other. This is no
-/// error if several numbers of IPUs are tried: a layer cannot be on the fourth of two IPUs, but on
-/// the fourth of four.
+/// Returns the result of a solver, or `None` if no split obeys the constraints on the number of
+/// IPUs that was tried. This is no error, since the constraints may be possible on more IPUs: a
+/// layer cannot be fixed to the fourth of two IPUs, but it can be fixed to the fourth of four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),

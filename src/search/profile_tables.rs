@@ -54,11 +54,11 @@ pub enum Tiles {
     /// Use the bytes of ranges that an earlier request computed, whatever tiles it used. Compute
     /// missing ranges on the critical tiles (the fullest tiles of the splits found so far).
     Known,
-    /// Use the critical tiles (the fullest tiles of the splits found so far), on which the bytes of
-    /// a range are lower bounds. Use all tiles if that takes less time
-    /// ([`ProfileTables::takes_all_tiles`]).
+    /// Use only the critical tiles: the fullest tiles of the splits found so far. The bytes of a
+    /// range are then lower bounds, since the range may take more on another tile. Use all tiles
+    /// instead if this is faster ([`ProfileTables::takes_all_tiles`]).
     Critical,
-    /// Use all tiles of the model, on which the bytes of a range are exact.
+    /// Use all tiles of the model. The bytes of a range are then exact.
     All,
 }
 
@@ -74,8 +74,9 @@ pub struct ProfileTables<'a> {
     /// The memory model of the profile without a pipeline. The memory model in each pipeline is
     /// made from it.
     pub(super) memory: MemoryModel<'a>,
-    /// Entry n has the bytes of the variables that flow over a cut after position n (In, layers,
-    /// Out). The last position has no entry.
+    /// Entry n has the bytes, over all tiles, of the variables that are written on one side of a
+    /// cut (split point) after position n and read on the other side. The last position has no
+    /// entry.
     cut_bytes: Arc<[u64]>,
     /// The cycles of each position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
@@ -117,15 +118,15 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Returns whether a stage of the split `found`, checked on all tiles, needs more bytes than
-    /// `found` assumes. The bytes in `found` are lower bounds, from critical tiles (the fullest
-    /// tiles of splits found so far). The fullest tile of each stage that needs more bytes becomes
-    /// critical. Checks only stages that take their costs from this profile, which has the index
-    /// `own`.
+    /// Checks on all tiles whether the stages of the split `found` need more bytes than `found`
+    /// states; returns whether any stage does. The bytes in `found` may be too low, since they were
+    /// computed only on critical tiles (the fullest tiles of splits found so far). The fullest tile
+    /// of each stage that needs more bytes becomes critical, too. Stages that take their costs from
+    /// other profiles are not checked; the index of this profile is `own`.
     ///
-    /// Also returns true, without a check, if the next search uses all tiles anyway
-    /// ([`Tiles::Critical`]). `pipelines` is the number of pipelines that the search still
-    /// compares.
+    /// The check is skipped, with the result true, if the caller should rather search again on all
+    /// tiles ([`ProfileTables::takes_all_tiles`]). `pipelines` is the number of pipelines that it
+    /// would search in.
     pub(super) fn needs_more(
         &self,
         found: &Candidate,
@@ -183,9 +184,10 @@ impl<'a> ProfileTables<'a> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns the memory and time of ranges of positions, one entry for each of `pipelines`. An
-    /// entry has at least all ranges within the bounds `reach` (bytes and number of stages),
-    /// computed on at least the tiles that `tiles` selects.
+    /// Returns the memory and time of ranges of positions, one entry for each of `pipelines`.
+    /// Computes ranges of up to `reach.bytes` bytes, for splits into up to `reach.stages` stages,
+    /// on the tiles that `tiles` selects. If an earlier request computed more ranges, or used more
+    /// tiles, returns these results.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -208,9 +210,10 @@ impl<'a> ProfileTables<'a> {
             .collect())
     }
 
-    /// Makes sure that the bytes of all ranges of positions within the bounds `reach` are computed,
-    /// on at least the tiles that `tiles` selects. `indices` are the indices into `computed` of the
-    /// pipelines for which this is done. Entries that have these bytes already stay as they are.
+    /// Computes the bytes of ranges that take up to `reach.bytes` bytes, for splits into up to
+    /// `reach.stages` stages, on the tiles that `tiles` selects. Does so for the pipelines at
+    /// `indices` in [`ProfileTables::computed`], except those for which an earlier request computed
+    /// all these ranges on enough tiles.
     fn compute(
         &self,
         indices: &[usize],
@@ -239,9 +242,9 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // Returns on how many critical tiles (fullest tiles of splits) the computed bytes of a
-        // pipeline's ranges can be kept. Returns 0 if none can be kept, since the bounds `reach`
-        // changed or all tiles of the model are needed.
+        // Returns on how many critical tiles the stored bytes of a pipeline's ranges can be reused;
+        // only tiles that became critical later are then examined. Returns 0 if no bytes can be
+        // reused, since further ranges (`reach`) or exact bytes on all tiles are needed now.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -323,9 +326,9 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// Bounds memory: if the entries of `computed` (one per pipeline) together have more than
-/// [`MAX_NUMBERS`] values (bytes of ranges), drops the ranges of all entries except those at
-/// `indices`.
+/// Limits the memory for stored costs of ranges: if there are more than [`MAX_NUMBERS`] for all
+/// pipelines in `computed` together, drops those of all pipelines except the ones at `indices`,
+/// which are in use. Dropped costs are computed again when a request needs them.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = |one: &Computed<'_>| one.costs.ranges.iter().count() * (one.reach.stages + 1);
     let is_full = computed.iter().map(numbers).sum::<usize>() > MAX_NUMBERS;

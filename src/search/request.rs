@@ -60,8 +60,8 @@ pub struct SearchOptions {
 /// stated as positions (indices into In, the layers, Out), not as names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
-    /// Options of the search that do not depend on the model. The `reserve` in them is already
-    /// subtracted from `limits`.
+    /// Options of the search that do not depend on the model. The memory that must stay free on
+    /// each tile (`reserve`) is already subtracted from the memory limits (`limits`).
     pub options: SearchOptions,
     /// Number of IPUs over all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,

@@ -97,7 +97,8 @@ pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
 /// show about this answer.
 #[derive(Debug)]
 pub struct SearchResult<'a> {
-    /// The memory and time of ranges of layers for the user's request, in the pipeline of the shown
+    /// The user's request, and the memory and time of ranges of positions (In, layers, Out) with
+    /// the pipeline settings (schedule, recomputation, place of optimizer state) of the shown
     /// split.
     pub costs: PipelineCosts<'a>,
     /// The outcome of the search, such as the best split with its proof, or the reason why no split
@@ -109,8 +110,8 @@ pub struct SearchResult<'a> {
     /// shown split, from which reports show other splits. Empty if the model has so few positions
     /// that all ranges are computed, or if other splits were not requested.
     pub near: Vec<RangeCosts>,
-    /// Number of pipelines that the request allows. The search compares all of them to find the
-    /// best split.
+    /// Number of combinations of pipeline settings (schedule, recomputation, place of optimizer
+    /// state) that the search compared to find the best split.
     pub open_pipelines: usize,
     /// The best split on each of several numbers of IPUs of a replica, in ascending order of IPUs,
     /// with the same layers and pipeline as the shown split. Where no split fits, the entry is the
@@ -166,8 +167,8 @@ pub enum Outcome {
     Given,
     /// No split is within all limits and obeys all constraints; the field has the reason.
     Refused(Box<Refused>),
-    /// The split that the greedy search of the original tool finds. This split is not proven to be
-    /// the best, and it may not fit.
+    /// The split that the greedy search finds (`--solver greedy`), as the Python tool that PopLiner
+    /// replaces did. It is not proven to be the best, and it may not fit.
     Greedy(Greedy),
 }
 
@@ -207,8 +208,8 @@ pub enum Word {
 }
 
 impl fmt::Display for Word {
-    /// Writes the option and its value as a user types them, such as `--num-ipus 4`. Writes nothing
-    /// for a word that leaves out an option or a constraint.
+    /// Writes an option and its value as a user types them, such as `--num-ipus 4`. Writes nothing
+    /// if the change removes an option or a constraint ([`Word::Without`], [`Word::Drop`]).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Set(option, value) | Self::Add(option, value) => write!(f, "{option} {value}"),
@@ -240,8 +241,9 @@ impl Claim<'_> {
         })
     }
 
-    /// Returns the constraints of the user that the changed request leaves out, each as the option
-    /// that the user typed, and the names of the shared weights that it allows on several IPUs.
+    /// Returns which of the user's constraints are given up in this changed request so that a split
+    /// fits, each as the option that the user typed, and the names of the shared weights that may
+    /// now be on several IPUs.
     pub fn given_up(&self) -> (Vec<String>, Vec<String>) {
         let (mut constraints, mut weights) = (Vec::new(), Vec::new());
         for word in &self.change {

@@ -90,8 +90,8 @@ impl ShownSplit {
     }
 }
 
-/// Returns the memory of each of `ranges` as a stage, in the profile in which this stage takes the
-/// fewest bytes on its fullest tile.
+/// Returns the memory of each of `ranges` as a stage. If the model was profiled with several
+/// compile options, each stage is compiled with those that give its fullest tile the fewest bytes.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let mut least = costs.memory().stages(ranges);
     for memory in &costs.memory_by_profile[1..] {

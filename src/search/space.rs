@@ -169,15 +169,15 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // Unless all ranges are computed, ranges with more than `reach.bytes` bytes may be
-                // missing. A split whose peak is above `reach.bytes` may then be worse than one
-                // with such a range, so ignore it.
+                // Only ranges of up to `reach.bytes` bytes are certain to be computed. If any range
+                // is missing, ignore splits with a higher peak than this number: a split with a
+                // missing range may be better.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // Search again, with larger ranges, if the lowest peak is above `reach.bytes` and some
-            // ranges are missing: a split with a missing range may have a lower peak.
+            // If ranges are missing, and no split has a peak of at most `reach.bytes`, search again
+            // with ranges of up to twice the bytes.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest
@@ -230,9 +230,10 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Chooses the profile from which each stage of the split `plan` takes its costs, so that the
-    /// split is as good as possible by the goal in the pipeline of `costs`. Returns the split with
-    /// these profiles.
+    /// Returns the user's split `plan` with a profile for each stage. A model may have several
+    /// profiles, compiled with different options; a stage takes its memory and time from one of
+    /// them. They are chosen to make the split as good as possible by the goal, in the pipeline of
+    /// `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());

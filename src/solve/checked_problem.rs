@@ -18,15 +18,16 @@ use crate::{memory::RangeCosts, time::StageTimes};
 const MAX_EDGES: usize = 5_000;
 
 pub struct CheckedProblem<'a> {
-    /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
-    /// stages.
+    /// The problem to solve, which passed its checks. Solvers limit the number of stages by
+    /// `stages`, not by `problem.ipus`, which may be higher.
     pub problem: Problem<'a>,
     /// Maximum number of stages of a split, by the numbers of IPUs and positions. A pin (a position
     /// fixed to an IPU) may lower it: if the last position is fixed to IPU 1, a split has two
     /// stages.
     pub stages: usize,
-    /// Maximum number of edges (ranges of positions that may be stages) of the integer program.
-    /// Beyond this number, only the stages of one best split are still added.
+    /// Maximum number of edges of the integer program. An edge is a range of positions that may be
+    /// a stage; the program chooses the edges that form the best split. If there are too many, only
+    /// the first ones and those of one best split are kept.
     pub max_edges: usize,
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.

@@ -15,8 +15,9 @@ pub struct Constraint {
     pub origin: Origin,
 }
 
-/// The cause of a constraint: an option of the user, a weight that several layers share, or layers
-/// that run several times.
+/// The cause of a constraint: either an option of the user, or the fact that layers share a weight
+/// or that each micro-batch runs through layers several times, so that these layers must be in one
+/// stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The option that causes the constraint, with its value, as the user wrote it.
@@ -210,9 +211,10 @@ pub fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&C
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Prefer options to shared weights; among either, prefer the constraint that forbids
-            // cuts up to the latest position. Of equal ones, take the first: `max_by_key` returns
-            // the last maximum, so search backwards.
+            // Of the constraints that forbid a cut before `position`, prefer one that is not caused
+            // by a shared weight, since users can change options; of these, the one that forbids
+            // cuts up to the latest position; of equal ones, the first. `max_by_key` returns the
+            // last maximum, so search backwards.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

@@ -248,9 +248,9 @@ impl<'a> StagePass<'a> {
         let mut open: Vec<usize> = (0..problem.by_profile.len()).collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // Costs never fall when a range grows. If a range exceeds the memory limit or one of
-            // `caps` (upper bounds on the values of a stage), stop trying longer ranges in the same
-            // profile.
+            // Costs never fall when a range grows. A model may have several profiles, compiled with
+            // different options. Once a range exceeds a limit in one of them, stop trying longer
+            // ranges in this profile.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,

@@ -1,15 +1,16 @@
-//! The greedy search of the original tool (docs/model.md, "The original's search"), which fills one
-//! stage after the other up to a share of the tile memory.
+//! The greedy search of the Python tool that PopLiner replaces (docs/model.md, "The original's
+//! search"). It fills one stage after the other up to a share of the tile memory.
 
 use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers with which the greedy search begins each stage, in the order in which it tries
-/// them. Each number is tried with all shares of the tile memory ([`PROPORTIONS`]).
+/// Numbers of layers that the greedy search puts into a stage at first, in the order in which it
+/// tries them. Further layers follow as long as the stage is within its share of the tile memory
+/// ([`PROPORTIONS`]).
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory up to which the greedy search fills stages, in the order in which it
-/// tries them: all shares with stages that begin with 3 layers, then all with 2, then all with 1
+/// tries them. It tries all shares before it puts fewer layers into each stage at first
 /// ([`MIN_LAYERS`]).
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 

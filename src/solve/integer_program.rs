@@ -43,8 +43,9 @@ struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether a split that begins with this stage is as good as any split of the positions from
-    /// the stage's start to the end. If so, the stage costs 0 in the integer program, otherwise 1.
+    /// Whether a best split of the positions from this stage's start to the end begins with this
+    /// stage. If so, the stage costs 0 in the integer program, otherwise 1. A path of cost 0 is
+    /// thus a best split.
     is_best: bool,
 }
 
@@ -83,15 +84,16 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // One entry per position (In, layers, Out): `None` if no stage may start there; otherwise
-    // whether the edges must include a stage of a best split that starts there, even beyond their
-    // maximum number.
+    // One entry per position (In, layers, Out): `None` if no stage may start there; `Some(true)` if
+    // a stage starts there in the one best split whose stages are always added, even beyond the
+    // maximum number of edges; otherwise `Some(false)`.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Splits begin at position 0 with `total` stages left. This usually includes splits into
-        // fewer stages. If it does not, since costs depend on the number of later stages, splits
-        // begin with each number of stages left (unless each number has its own table).
+        // Usually, a node with n stages left stands for splits into at most n stages, so all splits
+        // begin at position 0 with `total` stages left. If costs depend on the number of later
+        // stages, it stands for exactly n stages. Then splits begin with each n, unless `add_edges`
+        // is called for each number of stages separately.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

@@ -91,9 +91,9 @@ fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, Solv
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_TRIES)
     {
-        // The dynamic program minimized the cycles of the slowest stage; the split with the
-        // shortest step may be another one. Keep only the first proof: the fewest cycles of the
-        // slowest stage that any split can have.
+        // The proofs are about the split with the fewest cycles of the slowest stage. The split
+        // with the shortest step may be another one, so only the first proof still holds: no split
+        // has fewer cycles of its slowest stage than this minimum.
         proofs.truncate(1);
         found = shortest;
     }

@@ -130,8 +130,8 @@ impl Score {
 
     /// Orders the scores of two splits, possibly of different pipelines: `Less` if `self` is
     /// better. Compares the objectives of `goal` in their order ([`Goal::order`]). For
-    /// [`Goal::Time`], compares the steps per micro-batch, then the numbers of stages, then the
-    /// peaks.
+    /// [`Goal::Time`], compares the cycles of a step divided by its number of micro-batches, then
+    /// the numbers of stages, then the peaks.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step

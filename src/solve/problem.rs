@@ -63,7 +63,8 @@ impl ProfileCosts {
 pub struct CompiledStage {
     /// The positions (In, layers, Out) of the stage; the end is exclusive.
     pub positions: Range<usize>,
-    /// The index into [`Problem::by_profile`] of the profile from which the stage takes its costs.
+    /// The profile from which the stage takes its memory and time, as an index into
+    /// [`Problem::by_profile`]. A model may have several profiles, compiled with different options.
     pub profile: usize,
 }
 
@@ -121,8 +122,9 @@ impl<'a> Problem<'a> {
     }
 
     /// Iterates over the possible stages that start at position `start` and end (exclusive) at one
-    /// of `ends`. Each range of positions that is within the limits in at least one profile occurs
-    /// once for each profile, even for profiles in which it is over the limits.
+    /// of `ends`, each with each profile of the model. Leaves out ranges that have no costs in any
+    /// profile. If a range has costs in some profiles only, its stages in the other profiles are
+    /// returned, too.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -163,8 +165,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Returns the bytes that flow over the cut after `stage`, in the profile from which the stage
-    /// takes its costs; 0 after the last position.
+    /// Returns the bytes of the variables that cross the cut after `stage`, as recorded in the
+    /// profile of this stage ([`CompiledStage::profile`]); 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         cut_bytes.get(stage.positions.end - 1).copied().unwrap_or(0)

@@ -288,8 +288,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
 }
 
 /// Returns one memory limit for each of `places`: the bytes of one of the ranges, so that some
-/// ranges just fit. Place 0 stands for the fewest bytes of any range, 10 for the median. From 20
-/// on, there is no limit.
+/// ranges just fit. With all ranges sorted by bytes, a place counts twentieths of the list: 0 is
+/// the range with the fewest bytes, 10 the median. From 20 on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -347,10 +347,10 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Makes the bytes of ranges as in a pipeline: the lower bounds in `costs`, plus bytes from the
-/// random `draws` that depend on the number of stages after the range. With `place_matters`, these
-/// bytes are drawn separately for each number. Otherwise they rise by equal amounts with each
-/// stage.
+/// Makes the bytes of ranges as in a pipeline, where they depend on the number of later stages.
+/// They are the lower bounds in `costs`, plus bytes from the random `draws`. With `place_matters`,
+/// each number of later stages has random bytes of its own. Otherwise each later stage adds equally
+/// many.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -128,12 +128,13 @@ pub struct PositionCycles {
     /// not recompute.
     pub recomputes: Vec<bool>,
     /// Further numbers, besides the cycles by position, from which the time of a whole step
-    /// follows; `null` if they would not suffice, because Out (the operations after the last layer)
-    /// runs on the first IPU or optimizer state is streamed.
+    /// follows. `null` if Out (the operations after the last layer) runs on the first IPU or
+    /// optimizer state is streamed, since the time then depends on more than these numbers.
     pub step: Option<StepNumbers>,
-    /// Whether Out (the operations after the last layer) runs on the first IPU, so that the first
-    /// position includes its cycles. If a split has several stages, Out is then one more stage, the
-    /// last of the pipeline. So `recomputed_last` only applies to a split into a single stage.
+    /// Whether Out (the operations after the last layer) runs on the first IPU. The entries of the
+    /// first position then include the cycles of Out. If a split has several stages, Out is one
+    /// more stage after them, the last of the pipeline. So `recomputed_last` is only for a split
+    /// into a single stage.
     pub is_out_first: bool,
 }
 
@@ -385,8 +386,8 @@ impl StageTimes {
     /// - Out (the operations after the last layer) does not run again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
-        // In (the operations before the first layer) may have no backward pass. It is then
-        // recomputed if the first layer is recomputed.
+        // Recomputing the first layer starts at the inputs of the model, so it includes In (the
+        // operations before the first layer) even if In has no backward pass.
         let runs_in =
             range.start == 0 && range.end > 1 && again(&(0..1)) == 0 && again(&(1..2)) > 0;
         again(range) + u128::from(runs_in) * self.sum(&(0..1), 5)

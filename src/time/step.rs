@@ -20,9 +20,9 @@ pub struct StepTime {
     /// Cycles that one more micro-batch adds to the step, if it is added while every stage has
     /// work.
     pub steady: u128,
-    /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
-    /// step (intervals in which each IPU works on its passes), minus `steady` cycles for each
-    /// micro-batch.
+    /// Cycles that are lost while the pipeline fills and drains: the cycles of the step, without
+    /// copies and the weight update, minus those in a pipeline that is always full (`steady` for
+    /// each micro-batch).
     pub ramps: u128,
     /// Cycles of the copies between stages in the whole step. `None` if anything is copied and the
     /// clock frequency is unknown, without which the time of copies cannot be converted to cycles.
@@ -137,8 +137,9 @@ impl Passes {
     }
 }
 
-/// A stage of a split: the cycles of all positions (In, layers, Out) in the profile from which the
-/// stage takes its costs, and the range of the stage's positions.
+/// A stage of a split: the times of the model in one profile, and the range of the stage's
+/// positions (In, layers, Out). A model may have several profiles, compiled with different options,
+/// and each stage takes its cycles from one of them.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -287,9 +288,10 @@ impl StageTimes {
     }
 
     /// Returns the cycles of all copies between IPUs in a step of `slots` slots (intervals that end
-    /// with copies). `even` and `odd` are the most bytes that any IPU sends or receives in a slot
-    /// with an even or an odd index ([`with_copies`](Self::with_copies)). Returns `None` if bytes
-    /// are copied but the clock frequency is unknown.
+    /// with copies). The copies of a slot take as long as the IPU that copies most: `even` bytes in
+    /// slots with an even index, `odd` in the others. If only one stage works at a time, `even` has
+    /// all bytes of one micro-batch. Returns `None` if bytes are copied but the clock frequency is
+    /// unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -351,9 +353,9 @@ impl StageTimes {
 /// and one backward pass. Slots of one kind need not be consecutive.
 pub struct SlotKind {
     pub count: u64,
-    /// One entry per stage: whether the stage runs a forward pass.
+    /// One entry per stage: whether the stage runs a forward pass in each slot of this kind.
     pub forward: Vec<bool>,
-    /// One entry per stage: whether the stage runs a backward pass.
+    /// One entry per stage: whether the stage runs a backward pass in each slot of this kind.
     pub backward: Vec<bool>,
 }
 
@@ -378,9 +380,10 @@ impl Slots {
                 .map(|slot| (slot, number.unwrap_or(1)))
                 .collect(),
             (Some(every), Some(number)) => distinct_slots(passes, every, number),
-            // Here, micro-batches enter without end, one every `every` slots (intervals of the
-            // step). The pipeline is full from slot `passes - 1` on, in which the first micro-batch
-            // runs its last pass. One more micro-batch adds `every` of these full slots.
+            // Without a number of micro-batches, return the slots (intervals of the step) that one
+            // more micro-batch adds while all stages have work. As one enters every `every` slots,
+            // these are `every` slots of a full pipeline: from the last pass of the first
+            // micro-batch on.
             (Some(every), None) => (0..every).map(|slot| (passes - 1 + slot, 1)).collect(),
         };
         let every = order.every.unwrap_or(u64::MAX);

@@ -109,8 +109,9 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step_alone(&stages).unwrap()
 }
 
-/// The expected efficiencies of pipelines are computed by hand. The last stage recomputes nothing
-/// if stages are recomputed, and all of its layers if each layer is.
+/// Efficiency is the share of the step in which the pipeline is full, here in thousandths; the
+/// expected values are computed by hand. If whole stages are recomputed, all stages except the last
+/// run their forward pass again. If each layer is recomputed, the last stage does so, too.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -142,10 +143,11 @@ fn a_published_throughput_is_what_its_cycle_gives() {
         (samples / 1_009.0 - 1.0).abs() < 0.005,
         "{samples} a second"
     );
-    // Compute the published time from another measurement: seven layers of BERT-Large take 7.1 ms
-    // for 8 samples of 128 tokens. Scaled to a stage of the published run (four layers, 4 samples
-    // of 384 tokens), that is 6.1 ms. The published 7.9 ms per micro-batch are 30 % more. With
-    // filling and draining the pipeline added to the 6.1 ms, they are only 8 % more.
+    // Estimate the published 7.9 ms from another measurement: seven layers of BERT-Large take 7.1
+    // ms for 8 samples of 128 tokens. Scaled to a stage of the published run (four layers, 4
+    // samples of 384 tokens), that is 6.1 ms per micro-batch. The published time is 30 % higher
+    // than this, but only 8 % higher than 6.1 ms with the time for filling and draining the
+    // pipeline.
     let scaled = 7.1 * (4.0 * 4.0 * 384.0) / (7.0 * 8.0 * 128.0);
     let published = micro_batch * replicas / 1_009.0 * 1e3;
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);

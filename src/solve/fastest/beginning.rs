@@ -17,23 +17,23 @@ const MAX_COMPARED: usize = 64;
 pub struct Beginning {
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
-    /// Rank by cuts among beginnings of splits with equally many stages: earlier cuts have a lower
-    /// rank. [`without_beaten`] sets it; until then, it is the rank of the beginning without its
-    /// last stage.
+    /// Rank among the beginnings with equally many stages: the earlier the cuts, the lower the
+    /// rank. Of equally good splits, the lower rank is preferred. A beginning that was just
+    /// extended by a stage still has its rank without this stage, until [`without_beaten`] ranks
+    /// it.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
     /// Cycles of all slots (intervals of the step) in which no stage after this beginning of a
     /// split has work.
     pub closed: u128,
-    /// One entry per group of slots (intervals of the step) in which stages after this beginning of
-    /// a split have work ([`Level`]): a lower bound on the cycles of each slot of the group, that
-    /// is, of its busiest IPU.
+    /// Lower bounds on the cycles of slots (intervals of the step, each as long as its busiest IPU
+    /// works) in which stages after this beginning of a split still have work. Slots whose bounds
+    /// are equal for any cuts form a group ([`Level`]), which has one entry.
     pub busiest: Vec<u64>,
-    /// The most bytes that any IPU with a stage of this beginning of a split sends or receives in a
-    /// slot (an interval of the step): in slots with an even index, and in those with an odd one
-    /// ([`StageTimes::with_copies`]). One entry per profile that the next stage may have, since
-    /// this profile determines the bytes that the next stage sends back.
+    /// Bytes that determine the time of copies between IPUs, as [`StageTimes::with_copies`]
+    /// computes them for the stages of this beginning of a split. One entry per profile that the
+    /// next stage may have, since the bytes that the next stage sends back depend on its profile.
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
     /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
@@ -55,10 +55,10 @@ impl Beginning {
     /// Returns whether this beginning of a split is at least as good as `other`, whichever stages
     /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // `closed` has the cycles of the slots (intervals of a step) in which no later stage has
-        // work. If `self` has fewer, it leads to a shorter step. If both have equally many, the
-        // steps may be equally long, so `self` must not have a higher peak, and must have earlier
-        // cuts.
+        // `closed` has the cycles of all slots (intervals of a step) in which no later stage has
+        // work. If `self` has fewer than `other` and no other cost is higher, its step will be
+        // shorter. If both have equally many, their steps may be equally long; then the lower peak
+        // and the earlier cuts decide.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -106,11 +106,12 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
     kept
 }
 
-/// One level of the search: it adds the stage with index `stage` to beginnings of splits.
+/// One level of the search for the fastest split: it adds the stage with index `stage` to all
+/// beginnings of splits (their first stages).
 ///
-/// Slots (intervals of the pipeline's step) are grouped into *terms*. In all slots of a term, the
-/// stages placed so far run the same passes, and the same lower bound holds for all later stages. A
-/// term is *open* if later stages have work in its slots, otherwise *closed*.
+/// A step consists of slots (intervals), each as long as its busiest IPU works. The search has a
+/// lower bound on the cycles of each slot. Slots whose bounds are equal for any cuts form a *term*.
+/// A term is *open* if later stages have work in its slots, otherwise *closed*.
 pub struct Level {
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
@@ -128,20 +129,21 @@ pub struct Level {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     is_closed: bool,
-    /// Index of the group to which these slots of the step belonged when the stage before was
-    /// placed, in [`Level::open`] of that level; 0 for the first stage.
+    /// Index into the lower bounds before the newest stage was placed ([`Beginning::busiest`]): the
+    /// bound on the cycles of each of these slots (intervals of the step). 0 for the first stage.
     from: usize,
-    /// Index into [`NextStage::active`]: the passes (forward, backward) that the newly placed stage
-    /// runs in each slot of this group. Includes those of Out (the operations after the last layer)
-    /// if Out is on the same IPU.
+    /// The passes (forward, backward) that the newest stage runs in each of these slots (intervals
+    /// of the step), as an index into [`NextStage::active`]. Includes the passes of Out (the
+    /// operations after the last layer) if Out is on the same IPU.
     passes: usize,
     rest: RestActivity,
 }
 
 impl Term {
-    /// Returns the group to which the slots (intervals of the step) of the kind `kind` belong, once
-    /// stage number `stage` of a split into `stages` stages is placed. `from` is the index of their
-    /// group before that.
+    /// Returns what determines the lower bound on the cycles of a slot (an interval of the step) of
+    /// the kind `kind`, once the stage with index `stage` of a split into `stages` stages is
+    /// placed: the passes of this stage in the slot, the passes of later stages, and `from`, the
+    /// index of the bound before the stage was placed.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
             // `active` has one entry per stage: whether it runs the pass (forward or backward) in
@@ -204,10 +206,10 @@ impl Level {
         open.map(move |(term, _)| next.busiest(before, term))
     }
 
-    /// Returns two sums of cycles of slots (intervals of the step), after the stage `next` was
-    /// placed: a lower bound for all slots in which later stages have work, and the cycles of the
-    /// slots in which the IPU of `next` has work but no later stage has. `before` is
-    /// [`Beginning::busiest`] before the stage was placed.
+    /// Returns two parts of a lower bound on the cycles of a step, after the stage `next` was
+    /// placed. The first is for the slots (intervals of the step) in which later stages still have
+    /// work. The second is for the slots in which `next` is the last stage with work, and is exact.
+    /// `before` is [`Beginning::busiest`] before `next` was placed.
     pub fn cycles(&self, before: &[u64], next: &NextStage) -> [u128; 2] {
         [&self.open, &self.closed].map(|terms| {
             terms.iter().fold(0u128, |sum, (term, count)| {
@@ -223,8 +225,8 @@ pub struct NextStage {
     pub stage: CompiledStage,
     /// Bytes on the fullest tile of this stage.
     pub peak: u64,
-    /// Lower bounds on the cycles of the stages after `stage` in one slot (an interval of the
-    /// step), for each set of passes that they run.
+    /// Lower bounds on the cycles that the stages after `stage` take in a slot (an interval of the
+    /// step), depending on which passes (forward, backward) they run in it.
     pub rest: RestBounds,
     /// Cycles that the IPU of this stage takes in a slot (an interval of the step), for each set of
     /// passes in that slot. The index is a sum of bits: 1 for the forward and 2 for the backward
@@ -246,12 +248,12 @@ impl NextStage {
         std::array::from_fn(|set| own[set % 4].saturating_add(out[set / 4]))
     }
 
-    /// Returns a lower bound on the cycles of each slot (an interval of the step) in the group
-    /// `term`, once this stage is placed. It is the maximum of
+    /// Returns a lower bound on the cycles of a slot (an interval of the step, as long as its
+    /// busiest IPU works) in the group `term`, once this stage is placed. It is the maximum of
     ///
+    /// - the lower bound before this stage was placed, an entry of `before`
     /// - the cycles of this stage's IPU
     /// - the lower bound for later stages
-    /// - the bound without this stage, from `before` ([`Beginning::busiest`])
     fn busiest(&self, before: &[u64], term: &Term) -> u64 {
         let before = before.get(term.from).copied().unwrap_or(0);
         before

@@ -17,8 +17,9 @@ pub type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub struct RestBounds {
-    /// For each set of passes (forward, backward): a lower bound on the cycles of the slowest of
-    /// the last stages of a split, if all of these stages run the passes of the set.
+    /// For each set of passes (forward, backward): a lower bound on the cycles of a slot (an
+    /// interval of the step) in which all stages from one stage to the end of the split run these
+    /// passes. The slot takes as long as the slowest of them.
     pub busiest: CyclesByPasses,
     /// For each set of passes (forward, backward): a lower bound on the cycles that the next stage
     /// to be placed takes in a slot (an interval of the step) in which it runs these passes.
@@ -44,18 +45,18 @@ pub fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 /// is an interval of a step. In all slots of one kind, the same stages run the same passes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RestActivity {
-    /// Index into [`CyclesByPasses`]: the passes that every stage not placed yet runs in a slot (an
-    /// interval of the step). A pass that only some of them run is left out.
+    /// The passes (forward, backward) that all stages not placed yet run in a slot (an interval of
+    /// the step) of this kind, as an index into [`CyclesByPasses`]. Passes of only some stages are
+    /// left out.
     busiest: usize,
-    /// Index into [`CyclesByPasses`]: the passes that the next stage to be placed runs in a slot
-    /// (an interval of the step).
+    /// The passes (forward, backward) that the next stage to be placed runs in a slot (an interval
+    /// of the step) of this kind, as an index into [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines the passes (forward, backward) that the stages `last`, which are not placed yet,
-    /// run in slots (intervals of a step) of the kind `kind`: those that all of them run, and those
-    /// that the first of them runs.
+    /// Determines which passes (forward, backward) all of the stages `last` run in a slot (an
+    /// interval of the step) of the kind `kind`, and which passes the first of these stages runs.
     pub fn new(kind: &SlotKind, last: Range<usize>) -> Self {
         let (forward, backward) = (&kind.forward[last.clone()], &kind.backward[last]);
         let index =

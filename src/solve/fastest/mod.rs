@@ -296,8 +296,8 @@ impl<'a> StageSearch<'a> {
         let CompiledStage { positions, profile } = &next.stage;
         let (times, placed) = (self.times[*profile], (level.stage, positions));
         let before = beginning.sent.get(*profile).copied().unwrap_or_default();
-        // [`Beginning::sent`]: the most bytes that an IPU sends or receives in a slot (an interval
-        // of the step), for each profile from which the stage after `next` may take its costs.
+        // The bytes that determine the time of copies between IPUs ([`Beginning::sent`]), with one
+        // entry per profile that the stage after `next` may have.
         let sent = self.times.iter().map(|later| {
             let [_, returns] = later.sent_at(positions.end);
             times.with_copies(before, placed, [beginning.sends, returns])

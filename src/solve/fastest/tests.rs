@@ -111,8 +111,9 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
 }
 
 /// Returns the split with the shortest step, found by trying all splits that limits and constraints
-/// allow, with each stage from each profile. Among equally fast splits, prefers the fewest stages,
-/// then the lowest peak.
+/// allow. A model may have several profiles, compiled with different options, so each split is
+/// tried with every choice of a profile for each stage. Among equally fast splits, prefers the
+/// fewest stages, then the lowest peak.
 fn shortest(case: &Case, checked: &CheckedProblem<'_>) -> Option<TimedSplit> {
     let profiles = checked.problem.by_profile.len();
     let mut best: Option<TimedSplit> = None;
