@@ -328,8 +328,8 @@ impl Flows {
                 // the recomputation, which is part of the backward pass, tensors that leave the
                 // stage wait. The larger bytes count.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // FIFOs, which stash tensors, copy them through buffers. They run either at the end
-                // of the forward pass, when tensors and gradients for other stages also wait in
+                // FIFOs, which stash tensors, copy them through buffers. They may run at the end of
+                // the forward pass, when tensors and gradients for other stages also wait in
                 // buffers, or before the backward pass, when those from other stages wait. The
                 // larger bytes count.
                 (TfGrouped, Recompute::None) => (
@@ -379,10 +379,9 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The steps of a recomputed forward pass in the profile stand for two runs. In the
-            // first run, the stage has tensors that it forwards in the forward pass. In the second,
-            // just before the backward pass, it has gradients that it forwards. The larger bytes
-            // count.
+            // The steps of a recomputed forward pass in the profile stand for two runs: the first,
+            // when the stage forwards tensors of the forward pass, and the second, just before the
+            // backward pass, when it forwards gradients. The larger bytes count.
             _ => [most, most, backward, 0],
         }
     }

@@ -219,9 +219,10 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
     match flows.pipeline.recompute {
         // If stages are recomputed as a whole, a range of layers stashes a tensor that enters it
-        // only if one of its places (In, layers, Out) has a backward pass. So the last place with a
-        // backward pass up to each user of the tensor matters: a range that begins after this place
-        // and ends with the user has no backward pass, and does not stash the tensor.
+        // only if one of its places (In, layers, Out) has a backward pass. So for each user of the
+        // tensor, the last place with a backward pass up to this user is returned: a range that
+        // begins after this place and ends with the user has no backward pass, and does not stash
+        // the tensor.
         Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
         // In (the operations before the first layer) is recomputed together with the first layer,
         // so what a range recomputes can change when it loses In or the first layer.

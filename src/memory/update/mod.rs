@@ -137,7 +137,8 @@ impl MemoryModel<'_> {
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
     /// none of these weights has a name, returns the names of the update's optimizer state. The
-    /// list is empty if the model does not train, or if all optimizer state stays on the chip.
+    /// list is empty if the model does not train, or if the pipeline keeps all optimizer state
+    /// whole on the chip.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();

@@ -216,13 +216,13 @@ pub struct Updating {
 pub struct RangeUpdates<const N: usize> {
     /// The bytes of two kinds of variables that the current range of layers has on the chip during
     /// each weight update. Kind 0: a replica's shares of optimizer state that is sharded on the
-    /// chip. Kind 1: parameters that the profile lists as live at only some steps of the passes, so
-    /// that they are not among the always-live variables.
+    /// chip. Kind 1: parameters that the profile lists as live at only some steps of the forward
+    /// and backward pass, so that they are not among the always-live variables.
     lasting: GrowingSums<N, 2>,
-    /// One list per position (In, a layer or Out): the variables in weight updates that a range of
-    /// layers gains when it grows to this position. An item has the first start of a range that
-    /// gains the variables, the index of the update in `common`, and the bytes. Ranges with earlier
-    /// starts have a layer with these variables already.
+    /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
+    /// layers gains when it grows to this position. An item has a start, the index of the update in
+    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Ranges that
+    /// begin earlier have them already, from an earlier position.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
     /// every stage has. They are the sum of an empty range of layers, to which each layer adds
@@ -282,8 +282,7 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order, since the bytes that a call adds to [`RangeUpdates::lasting`] also
-    /// count for later starts.
+    /// 1, ... in this order, since bytes that a call adds to `lasting` also count for later starts.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);

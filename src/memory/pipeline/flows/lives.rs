@@ -37,8 +37,8 @@ pub struct StageLives {
     /// the same operations): the range of indices of the use's entries in `parts`. The range is
     /// empty if the variables are live in stages as in the profile. Many uses share a range.
     of_uses: Vec<Range<u32>>,
-    /// Each entry says that variables are live in the stages that meet the condition, at the
-    /// liveness steps in the given range of indices into `steps`.
+    /// Liveness steps, as a range of indices into `steps`, and the condition on stages under which
+    /// variables are live at these steps. `of_uses` says for which variables.
     parts: Vec<(Condition, Range<u32>)>,
     steps: Steps,
 }
@@ -55,9 +55,9 @@ pub struct Condition {
     pub with: Option<u32>,
 }
 
-/// The liveness steps of variables in stages are computed in parallel for this number of groups of
-/// variables ([`LifeCase`]) and then stored, before the next groups begin. This limits the memory
-/// of steps that are not yet stored.
+/// How many groups of variables ([`LifeCase`]) get their liveness steps in stages computed in
+/// parallel, before these steps are stored and the next groups begin. This limits the memory of
+/// steps that are not yet stored.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -180,7 +180,6 @@ impl Flows {
 struct LifeCase {
     class: u32,
     flow: u32,
-    /// Whether it is known which layer recomputes the variables ([`Flow::is_layered`]).
     is_layered: bool,
     /// If the variables are gradients that an accumulator takes before they die in the profile: the
     /// liveness step from which on they are not live in stages. `None` for all other variables.
@@ -315,9 +314,10 @@ impl LifeFinder<'_> {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // At the steps in `always`, the variables are live in each stage with the position. At
-        // those in `more`, they are live only if the stage also has a position of `others`, which
-        // use the variables but do not make them.
+        // Both lists pair positions (In, layers, Out) with liveness steps. At the steps in
+        // `always`, the variables are live in each stage with the position. At those in `more`,
+        // they are live only in stages with a position of `others`, which use the variables but do
+        // not make them.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)

@@ -59,8 +59,8 @@ pub(crate) struct Flows {
 /// are live at the same steps and are used by the same operations have the same role.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UseInPipeline {
-    /// Tensors that layers, In or Out use, without parameters and constants. The value is the index
-    /// in [`Flows::list`] of their flow (tensors with the same users).
+    /// Tensors that layers (also In or Out) use, other than parameters and constants. The value is
+    /// the index in [`Flows::list`] of their flow (tensors with the same users).
     Flow(u32),
     /// A weight that gets an accumulator of its gradients. The value is the number of bytes of one
     /// element of the weight; `None` if it is unknown.

@@ -63,15 +63,15 @@ impl Life {
 /// passes, so that a stage treats them alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The places (In, layers, Out; by number) that use the group's tensors in the forward pass, in
-    /// ascending order. Out has the highest number, even if it is on the first IPU.
+    /// The places (In, layers, Out; by number) that use each tensor of this group in the forward
+    /// pass, in ascending order. Out has the highest number, even if it is on the first IPU.
     pub forward: Box<[u32]>,
-    /// The places (In, layers, Out; by number) that use the group's tensors in the backward pass
-    /// and in weight updates, in ascending order.
+    /// The places (In, layers, Out; by number) that use each tensor of this group in the backward
+    /// pass and in weight updates, in ascending order.
     pub backward: Box<[u32]>,
     pub life: Life,
-    /// Whether the host sends the group's tensors to the IPUs. If so, no operation of the model
-    /// makes them.
+    /// Whether the host sends the tensors of this group to the IPUs, so that no operation of the
+    /// model makes them.
     pub is_streamed: bool,
 }
 

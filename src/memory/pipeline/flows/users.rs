@@ -34,13 +34,12 @@ impl KnownFlows {
     /// Returns the index of `flow` (tensors that the same layers use) in `list`. Adds it if it is
     /// new.
     ///
-    /// Out (the operations after the last layer) may be on the first IPU, together with In (the
-    /// operations before the first layer). Then Out does not send certain tensors to In: `flow` is
-    /// changed as if In used them in the backward pass in place of Out. These are tensors that Out
-    /// uses in the backward pass, in two cases:
-    /// - In also uses them there, no other place does, and no forward pass uses them, such as the
-    ///   gradients of a weight that In and Out share.
-    /// - The forward pass of some place uses them, but not that of Out.
+    /// If Out (the operations after the last layer) is on the first IPU, together with In (the
+    /// operations before the first layer), a use by Out in the backward pass counts as a use by In
+    /// in two cases:
+    /// - Only In and Out use the tensors in the backward pass, and no place in the forward pass.
+    ///   Examples are gradients of a weight that In and Out share, which no stage sends then.
+    /// - Some place uses the tensors in the forward pass, but Out does not.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -144,8 +143,8 @@ impl PassWindows {
     /// If a function uses the variables, `forward` and `backward` have all places that call it, but
     /// each live range of the variables belongs to one call. So one live range is chosen, and the
     /// places that run during it are returned. This is the first range that spans the start of the
-    /// backward pass, since a stage may have to stash the variables then. If there is none, it is
-    /// the range during which most of the places run.
+    /// backward pass, where the variables are kept for that pass. If there is none, it is the range
+    /// during which most of the places run.
     pub fn users(
         &self,
         model: &Model,

@@ -26,9 +26,6 @@ struct Again<'a> {
     /// use set are live only until the end of the passes, when an accumulator takes them. All
     /// entries are false if the pipeline adds no accumulators.
     is_used_after: Vec<bool>,
-    /// Caches at which liveness steps each position (In, a layer or Out) needs a variable, since
-    /// they are the same for all stages. The key is the variable's equivalence class (variables
-    /// that are live at the same steps) and its use set (the operations that use it).
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
