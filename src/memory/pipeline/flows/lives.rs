@@ -525,14 +525,14 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Ranges of liveness steps at which the variables are live in a stage, whichever of their
-    /// users the stage has.
+    /// Ranges of liveness steps at which tensors with the same users are live in a stage, whichever
+    /// of these users the stage has.
     everywhere: Vec<Held>,
-    /// Ranges of liveness steps at which the variables are live only in stages with at least one
-    /// place of `others`, that is, with a user besides the place that makes the variables.
+    /// Ranges of liveness steps at which tensors with the same users are live only in stages with
+    /// at least one of `others`: users that do not make the tensors.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the variables but do not make them. If the variables
-    /// are live only in the forward pass, places that are not recomputed are left out, since they
-    /// do not need the variables a second time.
+    /// The users (In, layers, Out) of a group of tensors, without the one that makes them. If the
+    /// tensors are live only in the forward pass, users that are not recomputed are left out, since
+    /// they do not need the tensors a second time.
     others: Vec<u32>,
 }
