@@ -42,8 +42,9 @@ pub struct TileFlows<const N: usize> {
 pub struct FlowBytes<const N: usize> {
     is_met: bool,
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest group of the flow's variables on each tile. The variables of a
-    /// group are live at the same steps and are used by the same operations.
+    /// On each tile, the bytes of the largest group of variables in the flow (tensors that the same
+    /// layers use). The variables of a group are live at the same steps and are used by the same
+    /// operations.
     pub largest: ByLane<u32, N>,
 }
 
@@ -83,8 +84,8 @@ impl<const N: usize> TileFlows<N> {
     }
 }
 
-/// What one pipeline stage does with the tensors of each flow (tensors that the same layers use),
-/// such as stashing or sending them, and whether the stage has a backward pass.
+/// What one pipeline stage does: whether it has a backward pass, and for each flow (tensors that
+/// the same layers use) whether it stashes, receives or sends the tensors.
 #[derive(Debug)]
 pub struct StageRoles {
     backward: BackwardPass,
@@ -271,11 +272,10 @@ impl Flows {
         if !(moves.backward.goes_back && moves.backward.is_in_functions) {
             return phases;
         }
-        // Several layers may call one function, but the profile lists it only at the steps of one
-        // call. At these steps, tensors that wait for a call by this stage are not live in the
-        // profile, so buffers for them are counted: for tensors from earlier stages in the forward
-        // pass, and for gradients in the backward pass. In TensorFlow's schedules, the bytes of
-        // `in_any_phase` are enough for them.
+        // In the profile, a function that several layers call has only the steps of one of the
+        // calls. Tensors that wait for a call by this stage need not be live at these steps. So
+        // with PopART's and the sequential schedule, buffers have room at least for tensors from
+        // earlier stages in the forward pass, and for gradients in the backward pass.
         let mut phases = self.in_any_phase(moves, lane, phases);
         if let Popart | Sequential = self.pipeline.schedule {
             let of = |quantity| moves.of(quantity, lane);
@@ -287,9 +287,9 @@ impl Flows {
     }
 
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
-    /// stages, in each phase (see [`PHASES`]). Assumes that the pass of each liveness step is
-    /// known; `in_any_phase` is for the other case. The steps of a recomputed forward pass stand
-    /// for both runs.
+    /// stages, in each phase (see [`PHASES`]). Each liveness step must belong to one known pass;
+    /// otherwise `in_any_phase` is used. If the forward pass is recomputed, the buffers at its
+    /// steps are large enough for both the first run and the recomputation.
     fn buffers_in_passes<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -323,14 +323,15 @@ impl Flows {
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
-                // The steps of the forward pass also stand for the recomputation of the layers. The
-                // buffers must have room for gradients that arrive before this recomputation, or
-                // for tensors that leave the stage, whichever are larger.
+                // The steps of a layer's forward pass in the profile stand for two runs. In the
+                // first run, gradients for the backward pass have arrived and wait in buffers. In
+                // the recomputation, which is part of the backward pass, tensors that leave the
+                // stage wait. The larger bytes count.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // In TensorFlow's grouped schedule, the FIFOs that stash tensors run at one of two
-                // times: at the end of the forward pass, when tensors that leave the stage wait in
-                // buffers, or before the backward pass, when gradients wait in buffers. The larger
-                // bytes count.
+                // FIFOs, which stash tensors, copy them through buffers. They may run at the end of
+                // the forward pass, when tensors and gradients for other stages also wait in
+                // buffers, or before the backward pass, when those from other stages wait. The
+                // larger bytes count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
@@ -378,17 +379,18 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The steps of a recomputed forward pass also stand for its second run, just before the
-            // backward pass, when the stage forwards gradients. So these steps take the larger
-            // bytes: of tensors that are forwarded in the forward pass, or of gradients.
+            // The steps of a recomputed forward pass in the profile stand for two runs: the first,
+            // when the stage forwards tensors of the forward pass, and the second, just before the
+            // backward pass, when it forwards gradients. The larger bytes count.
             _ => [most, most, backward, 0],
         }
     }
 
     /// Returns the bytes of the transfer buffers of a stage in each phase (see [`PHASES`]) if it is
-    /// unknown whether a liveness step belongs to the forward or the backward pass. Both passes get
-    /// the same bytes: the largest buffers in either. The last phase, after both passes, gets none.
-    /// `phases` has the bytes that each phase would need if the pass of each step were known.
+    /// unknown whether a liveness step belongs to the forward or the backward pass. All phases of
+    /// the two passes then get the same bytes, the most that any of them may need. The phase after
+    /// both passes gets none. `phases` is a lower bound: the bytes that
+    /// [`Flows::buffers_in_passes`] computes as if the pass of each step were known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,

@@ -38,9 +38,9 @@ pub struct RangeAdditions<const N: usize> {
     /// however many stages follow the range.
     pub accumulators: GrowingSums<N, 1>,
     events: Entries<Event>,
-    /// One entry per position (In, layers, Out): how each sum of bytes, such as the stash, changes
-    /// when a range from the current start grows to this position. Numbers wrap around, since
-    /// changes may be negative.
+    /// One entry per position (In, layers, Out): the changes of the sums of bytes that a range of
+    /// layers stashes, receives, sends and so on, when a range from the current start grows to this
+    /// position. Negative changes wrap around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
     /// One entry per place (In, a layer or Out): the bytes of tensors that the place keeps from its
     /// forward to its backward pass.
@@ -128,10 +128,9 @@ impl<const N: usize> RangeAdditions<N> {
         let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        // FIFOs copy the tensors that a range of layers keeps from its forward to its backward pass
-        // one group after the other, so buffers need room only for the largest group
-        // ([`Transfers::kept`]). This is the maximum over the places (In, layers, Out) of the
-        // range. The range has a backward pass if any of its places has one.
+        // FIFOs, which stash the tensors that a range of layers keeps for its backward pass, copy
+        // one group of variables at a time. So buffers need room only for the largest group of all
+        // places (In, layers, Out) in the range ([`Transfers::kept`]).
         let sums = &mut self.range;
         for place in last as u32..flows.places_of(range).end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -220,9 +219,10 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
     match flows.pipeline.recompute {
         // If stages are recomputed as a whole, a range of layers stashes a tensor that enters it
-        // only if one of its places (In, layers, Out) has a backward pass. If the range ends with a
-        // user of the tensor, the last such place is this user or the nearest before it. A range
-        // that begins after that place does not stash the tensor.
+        // only if one of its places (In, layers, Out) has a backward pass. So for each user of the
+        // tensor, the last place with a backward pass up to this user is returned: a range that
+        // begins after this place and ends with the user has no backward pass, and does not stash
+        // the tensor.
         Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
         // In (the operations before the first layer) is recomputed together with the first layer,
         // so what a range recomputes can change when it loses In or the first layer.
@@ -250,16 +250,16 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     // place, since the last pipeline stage is not recomputed.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
-        // If Out (the operations after the last layer) is on the first IPU, only a range with all
-        // positions also runs Out. When a range grows to the last position, it may have all
-        // positions, and then may stash or send other tensors.
+        // If Out (the operations after the last layer) is on the first IPU, it is a pipeline stage
+        // of its own, unless one stage has all positions and runs Out too. A range that grows to
+        // the last position may become this one stage, and then may stash or send other tensors.
         turns.push(flows.places - 2);
     }
     let ends = [backward.first(), forward.last(), backward.last()];
     turns.extend(ends.into_iter().flatten());
-    // Whether a stage stashes a tensor to recompute layers depends on at most the first three
-    // layers of the stage that use the tensor and have a backward pass. So later users need not be
-    // examined.
+    // If layers are recomputed, a range stashes a tensor at the latest when two of its places other
+    // than In use the tensor and have a backward pass. These two are among the first three users
+    // with a backward pass, so later users change nothing.
     let mut back = 0;
     for &user in forward {
         turns.push(user);

@@ -137,7 +137,8 @@ impl MemoryModel<'_> {
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
     /// none of these weights has a name, returns the names of the update's optimizer state. The
-    /// list is empty if the weight update is not a phase of its own.
+    /// list is empty if the model does not train, or if the pipeline keeps all optimizer state
+    /// whole on the chip.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();
@@ -247,8 +248,9 @@ impl UpdateRole {
         is_shared_out: true,
     };
 
-    /// Returns whether variables with this role are not whole on the chip, or not yet made, in the
-    /// forward and backward passes.
+    /// Returns whether variables with this role take no memory in the forward and backward passes.
+    /// These are tensors that only weight updates make, and optimizer state that is off the chip or
+    /// sharded. Shares of the state that stay on the chip are counted elsewhere.
     fn is_away(self) -> bool {
         matches!(self, Self::State { .. } | Self::Temporary)
     }
@@ -259,9 +261,9 @@ struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
     /// One entry per use set (the operations that use a variable): the role in weight updates of
-    /// parameters with this use set. All optimizer state has the role [`UpdateRole::SHARED_STATE`]
-    /// here. [`Updates::state`] decides whether the state is large enough to be sharded or off the
-    /// chip.
+    /// parameters with this use set. All optimizer state has [`UpdateRole::SHARED_STATE`] here,
+    /// even if it is not sharded. [`Updates::state`] then decides by its size whether it is
+    /// sharded, off the chip, or on the chip.
     of_parameters: Vec<Option<UpdateRole>>,
     /// One entry per use set (the operations that use a variable): whether only updates use its
     /// variables. Operations that only copy from or to the host are ignored.
@@ -390,10 +392,10 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns one entry per use set (the operations that use a variable): the role in weight updates
-/// of parameters with this use set, such as weight or optimizer state. Of the operations in each
-/// use set, `is_updated` says whether any belongs to an update, `is_of_updates` whether all do,
-/// apart from copies from or to the host.
+/// Returns one entry per use set (the operations that use a variable): the role of variables with
+/// this use set in weight updates if they are parameters, such as weight or optimizer state.
+/// `is_updated` says for each use set whether any of its operations is part of a weight update.
+/// `is_of_updates` says whether all are, apart from copies from or to the host.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,

@@ -156,7 +156,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // The bytes of parameters that every stage has: the sum for an empty stage.
+        // With an empty range of positions, only variables that every stage has are summed.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -214,17 +214,19 @@ pub struct Updating {
 /// lane for each tile. The range grows layer by layer. [`RangeUpdates::load`] sets the tiles.
 #[derive(Default)]
 pub struct RangeUpdates<const N: usize> {
-    /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
-    /// shares of optimizer state that is sharded on the chip. Kind 1: parameters that are not live
-    /// at some steps of the passes.
+    /// The bytes of two kinds of variables that the current range of layers has on the chip during
+    /// each weight update. Kind 0: a replica's shares of optimizer state that is sharded on the
+    /// chip. Kind 1: parameters that the profile lists as live at only some steps of the forward
+    /// and backward pass, so that they are not among the always-live variables.
     lasting: GrowingSums<N, 2>,
     /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
     /// layers gains when it grows to this position. An item has a start, the index of the update in
-    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Other
-    /// ranges have gained them at an earlier position.
+    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Ranges that
+    /// begin earlier have them already, from an earlier position.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
-    /// every stage has. Every range of layers begins with these bytes.
+    /// every stage has. They are the sum of an empty range of layers, to which each layer adds
+    /// bytes.
     common: Vec<(u32, Amounts<N>)>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables in the
     /// range of layers that is examined at the moment.
@@ -280,8 +282,7 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order, since each call builds on the data of the call before
-    /// ([`GrowingSums::begin`]).
+    /// 1, ... in this order, since bytes that a call adds to `lasting` also count for later starts.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
@@ -302,8 +303,8 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Returns one entry per lane (tile): the bytes of a replica's shares of sharded optimizer
-    /// state in the current range of layers, with fragmentation, if the shares stay on the chip in
-    /// the passes too.
+    /// state in the current range of layers, with their fragmentation. The bytes are 0 if the
+    /// shares are off the chip outside of weight updates.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let shares = &self.lasting.sums[0];
         by_lane(tiles, |lane, tile| {
@@ -339,7 +340,8 @@ mod tests {
     }
 
     /// BERT-Large's embedding has two 32-bit moments (optimizer state). If they are off the chip,
-    /// an update that loads both takes more memory than keeping them on the chip.
+    /// its update takes memory for both and as much again for landing pads (buffers into which they
+    /// are loaded): twice the memory of moments that stay on the chip.
     #[test]
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;
@@ -363,9 +365,10 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // The larger of two sums counts: 130 bytes (300 / 4 bytes of temporaries, and 25 + 30 bytes
-        // of a replica's shares of the weight and its gradients), or the 100 + 25 bytes for
-        // gathering the weight.
+        // With 4 replicas, the larger of two sums counts. For its part of the update, a replica
+        // takes 130 bytes: 300 / 4 bytes of temporaries, and shares of the weight (25 bytes) and of
+        // its gradients (30 bytes). To gather the weight it takes 125 bytes: the weight (100 bytes)
+        // and its share of it.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

@@ -33,18 +33,19 @@ use std::ops::Range;
 /// that are live at the same steps of the profile and are used by the same operations).
 #[derive(Debug, Default)]
 pub struct StageLives {
-    /// One entry per use (variables that are live at the same steps and are used by the same
-    /// operations): a range of indices into `parts`, which say when the variables are live in a
-    /// stage. If the range is empty, they are live as in the profile. Many uses share a range.
+    /// One entry per use (variables that are live at the same steps of the profile and are used by
+    /// the same operations): the range of indices of the use's entries in `parts`. The range is
+    /// empty if the variables are live in stages as in the profile. Many uses share a range.
     of_uses: Vec<Range<u32>>,
-    /// Pairs of a condition and a range of indices into `steps`. The variables of a use that refers
-    /// to a pair are live at these steps in all stages that meet the condition.
+    /// Liveness steps, as a range of indices into `steps`, and the condition on stages under which
+    /// variables are live at these steps. `of_uses` says for which variables.
     parts: Vec<(Condition, Range<u32>)>,
     steps: Steps,
 }
 
-/// Selects the stages in which variables are live at given liveness steps: stages that meet both
-/// fields. If both are `None`, all stages that have the variables are selected.
+/// Selects the stages in which variables are live at given liveness steps: those that have a
+/// position of the set `places` (In, layers, Out), and also have the position `with`. If a field is
+/// `None`, it excludes no stage.
 #[derive(Debug, Clone, Copy)]
 pub struct Condition {
     /// Selects stages that have at least one of these positions (In, layers, Out); `None` selects
@@ -54,8 +55,9 @@ pub struct Condition {
     pub with: Option<u32>,
 }
 
-/// How many [`LifeCase`]s are computed in parallel before their liveness steps are stored. This
-/// limits the memory of steps that are computed but not yet stored.
+/// How many groups of variables ([`LifeCase`]) get their liveness steps in stages computed in
+/// parallel, before these steps are stored and the next groups begin. This limits the memory of
+/// steps that are not yet stored.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -127,9 +129,10 @@ impl StageLives {
         Ok(found)
     }
 
-    /// Appends `parts`, the liveness steps of variables, to `self.parts` and `self.steps`. Returns
-    /// the range of their indices in `self.parts`. New sets of positions (In, layers, Out) are
-    /// added to `sets`.
+    /// Stores `parts`, the liveness steps of variables in stages: the steps in `self.steps`, and in
+    /// `self.parts` for each part its condition on stages and the range of its steps. Returns the
+    /// range of the new entries of `self.parts`. New sets of positions (In, layers, Out) are added
+    /// to `sets`.
     fn store(
         &mut self,
         parts: Vec<LifePart>,
@@ -153,11 +156,11 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the liveness steps at which variables are live in stages, in parts: a stage has the
-    /// variables at the steps of each part whose [`Condition`] it meets. A part has at least one
-    /// step. `number` is the index of the variables in
-    /// [`CountedUses`](crate::memory::uses::CountedUses). Returns `None` if the variables are live
-    /// as in the profile.
+    /// Returns the liveness steps at which variables are live in stages, as pairs of a
+    /// [`Condition`] and at least one range of steps. In a stage, the variables are live at the
+    /// steps of all pairs whose condition the stage meets. Returns `None` if they are live in
+    /// stages as in the profile. `number` is the index of the variables in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn lives(&self, number: u32) -> Option<impl Iterator<Item = (Condition, &[(u32, u32)])>> {
         let known = self.lives.as_ref()?;
@@ -177,13 +180,13 @@ impl Flows {
 struct LifeCase {
     class: u32,
     flow: u32,
-    /// Whether it is known which layer recomputes variables of this case ([`Flow::is_layered`]).
     is_layered: bool,
-    /// The liveness step from which on variables of this case are not live, because they are
-    /// gradients that have been added to an accumulator; `None` for other variables.
+    /// If the variables are gradients that an accumulator takes before they die in the profile: the
+    /// liveness step from which on they are not live in stages. `None` for all other variables.
     end: Option<u32>,
-    /// The key in [`Flows::own_steps`] if positions (In, layers, Out) need the variables of this
-    /// case at different liveness steps; `None` if all need them at the same steps.
+    /// If positions (In, layers, Out) need the variables at different liveness steps: the index of
+    /// the variables, under which [`Flows::own_steps`] has these steps. `None` if all positions
+    /// need them at the same steps.
     own: Option<u32>,
 }
 
@@ -202,10 +205,11 @@ struct LifeFinder<'f> {
     /// The segments, that is, runs of layers that are recomputed together. There are none unless
     /// the pipeline recomputes layers.
     again: Segments,
-    /// One entry per use set (the operations that use a variable): whether any of these operations
-    /// starts after the forward and the backward pass and runs vertices, such as an update or a
-    /// norm. If the pipeline adds no accumulators, all entries are false, since gradients are then
-    /// live as in the profile.
+    /// One entry per use set (the operations that use a variable): whether one of these operations
+    /// starts after the forward and the backward pass and runs vertices, such as a weight update.
+    /// In a stage, such an operation uses the accumulator in place of the gradient, so the gradient
+    /// is live only until both passes end. All entries are false if the pipeline adds no
+    /// accumulators.
     is_used_after: Vec<bool>,
     /// The first liveness step after the forward and the backward pass of the model. In stages,
     /// gradients that are added to accumulators are live only before this step.
@@ -213,8 +217,10 @@ struct LifeFinder<'f> {
 }
 
 impl LifeFinder<'_> {
-    /// Returns what decides at which liveness steps the variables with the index `number` are live
-    /// in stages; `None` if they are live as in the profile.
+    /// Returns the properties that determine at which liveness steps the variables of a use are
+    /// live in stages; `None` if they are live as in the profile. `number` is the index of the use
+    /// (variables that are live at the same steps of the profile and are used by the same
+    /// operations).
     fn case(&self, number: u32) -> Option<LifeCase> {
         let VariableUse { class, set, .. } = self.model.variables.uses()[number as usize];
         let flow = self.flows.of(number)?;
@@ -242,8 +248,9 @@ impl LifeFinder<'_> {
         (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 
-    /// Returns the liveness steps at which variables with the properties `case` are live in stages.
-    /// The list is empty if they are live as in the profile.
+    /// Returns the liveness steps at which a group of variables, described by `case`, is live in
+    /// stages, with the stages to which they apply. The list is empty if the variables are live in
+    /// stages as in the profile.
     fn parts(&self, case: &LifeCase) -> Vec<LifePart> {
         let recorded = self.model.classes.ranges(case.class);
         let mut parts = match case.own {
@@ -259,9 +266,9 @@ impl LifeFinder<'_> {
         parts
     }
 
-    /// Returns the liveness steps at which variables with the properties `case` are live in stages,
-    /// if all positions (In, layers, Out) need them at the same steps: `recorded`, the steps of the
-    /// profile.
+    /// Returns the liveness steps at which the variables of `case` are live in stages, if all
+    /// positions (In, layers, Out) need them at the same steps. Recomputation of layers and
+    /// accumulators of gradients can make them differ from `recorded`, the steps of the profile.
     fn of_all(&self, case: &LifeCase, recorded: &[(u32, u32)]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let found = self
@@ -290,9 +297,9 @@ impl LifeFinder<'_> {
         ascending(places.map(|place| positions.of_place(place) as u32))
     }
 
-    /// Returns the liveness steps at which variables with the properties `case` are live in stages,
-    /// if positions (In, layers, Out) need them at different steps. `own` has the steps by
-    /// position.
+    /// Returns the liveness steps at which the variables of `case` are live in stages, if positions
+    /// (In, layers, Out) need them at different steps. `own` has the steps at which each position
+    /// needs them if no layer is recomputed.
     fn of_positions(&self, case: &LifeCase, own: &[StepsOfPosition]) -> Vec<LifePart> {
         let flow = &self.flows.list[case.flow as usize];
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -307,8 +314,10 @@ impl LifeFinder<'_> {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // At the steps in `more`, variables are live only in stages with a position (In, a layer or
-        // Out) that uses them but does not make them. `others` has all such positions.
+        // Both lists pair positions (In, layers, Out) with liveness steps. At the steps in
+        // `always`, the variables are live in each stage with the position. At those in `more`,
+        // they are live only in stages with a position of `others`, which use the variables but do
+        // not make them.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -493,10 +502,10 @@ impl Segments {
         }
     }
 
-    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable of
-    /// `flow` if layers are recomputed. `steps` are those at which it would need the variable
-    /// otherwise. An input of the forward pass of the position is needed until this pass has been
-    /// recomputed, just before the backward pass.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable if
+    /// layers are recomputed: `steps`, those without recomputation, and for an input of the
+    /// position's forward pass all steps until this pass has been recomputed, just before the
+    /// backward pass. `flow` has the users of the variable.
     fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps
@@ -516,13 +525,14 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Ranges of liveness steps at which the flow's variables are live in a stage, whichever of
-    /// their users the stage has.
+    /// Ranges of liveness steps at which tensors with the same users are live in a stage, whichever
+    /// of these users the stage has.
     everywhere: Vec<Held>,
-    /// Ranges of liveness steps at which the flow's variables are live only in stages that have at
-    /// least one place of `others`.
+    /// Ranges of liveness steps at which tensors with the same users are live only in stages with
+    /// at least one of `others`: users that do not make the tensors.
     beside: Vec<Held>,
-    /// The places (In, layers, Out) that use the flow's variables but do not make them. For
-    /// variables that are live only in the forward pass, these are only recomputed places.
+    /// The users (In, layers, Out) of a group of tensors, without the one that makes them. If the
+    /// tensors are live only in the forward pass, users that are not recomputed are left out, since
+    /// they do not need the tensors a second time.
     others: Vec<u32>,
 }

@@ -59,8 +59,8 @@ pub(crate) struct Flows {
 /// are live at the same steps and are used by the same operations have the same role.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UseInPipeline {
-    /// Tensors that several places (In, layers, Out) use, or that are kept for the backward pass.
-    /// The value is the number of their flow, a group of tensors with the same users.
+    /// Tensors that layers (also In or Out) use, other than parameters and constants. The value is
+    /// the index in [`Flows::list`] of their flow (tensors with the same users).
     Flow(u32),
     /// A weight that gets an accumulator of its gradients. The value is the number of bytes of one
     /// element of the weight; `None` if it is unknown.
@@ -168,9 +168,9 @@ impl Flows {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
-    /// Returns the number of forward pipeline stages after the stage with the positions `positions`
-    /// (end exclusive), if `after` stages of the split follow this stage. Out (the operations after
-    /// the last layer) counts as one more stage if it is a pipeline stage of its own on the first
+    /// Returns how many stages run the forward pass of a micro-batch after the stage with the
+    /// positions `positions` (end exclusive). These are the `after` later stages of the split, and
+    /// Out (the operations after the last layer) if it is a pipeline stage of its own on the first
     /// IPU.
     pub fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;

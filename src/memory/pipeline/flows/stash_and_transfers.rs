@@ -63,15 +63,15 @@ impl Life {
 /// passes, so that a stage treats them alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The places (In, layers, Out; by number) that use the tensors of this flow in the forward
+    /// The places (In, layers, Out; by number) that use each tensor of this group in the forward
     /// pass, in ascending order. Out has the highest number, even if it is on the first IPU.
     pub forward: Box<[u32]>,
-    /// The places (In, layers, Out; by number) that use the tensors of this flow in the backward
+    /// The places (In, layers, Out; by number) that use each tensor of this group in the backward
     /// pass and in weight updates, in ascending order.
     pub backward: Box<[u32]>,
     pub life: Life,
-    /// Whether the host sends the tensors of this flow, so that no operation of the model makes
-    /// them.
+    /// Whether the host sends the tensors of this group to the IPUs, so that no operation of the
+    /// model makes them.
     pub is_streamed: bool,
 }
 
@@ -131,11 +131,12 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether it is known which layer recomputes those tensors of this flow (tensors with
-    /// the same users) that have the use set `set` (the operations that use them). Both must hold:
+    /// Returns whether it is known which layer recomputes tensors of this flow (tensors with the
+    /// same users). `set` is the use set of the tensors (the operations that use them). The layer
+    /// is known if all of these conditions hold:
     /// - The tensors are kept for the backward pass.
-    /// - Each position (In, a layer or Out) to which their bytes are attributed uses the flow's
-    ///   tensors.
+    /// - A place (In, a layer or Out) uses them in the backward pass.
+    /// - Each position to which their bytes are attributed uses them.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;

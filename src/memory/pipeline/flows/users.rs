@@ -34,12 +34,12 @@ impl KnownFlows {
     /// Returns the index of `flow` (tensors that the same layers use) in `list`. Adds it if it is
     /// new.
     ///
-    /// If Out (the operations after the last layer) is on the first IPU, it shares this IPU with In
-    /// (the operations before the first layer), so no stage sends gradients of a weight that both
-    /// use. To this end, In replaces Out among the places that use the flow in the backward pass,
+    /// If Out (the operations after the last layer) is on the first IPU, together with In (the
+    /// operations before the first layer), a use by Out in the backward pass counts as a use by In
     /// in two cases:
     /// - Only In and Out use the tensors in the backward pass, and no place in the forward pass.
-    /// - Some places use the tensors in the forward pass, but Out does not.
+    ///   Examples are gradients of a weight that In and Out share, which no stage sends then.
+    /// - Some place uses the tensors in the forward pass, but Out does not.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -72,21 +72,23 @@ pub struct PlaceSteps {
     /// to this place (In, a layer or Out) and to no other. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
-    /// Half-open liveness steps of the backward operations that run in functions with several
-    /// calls, in any order. The profile lists such an operation at the same steps for all calls.
+    /// Ranges of liveness steps (half-open, in any order) of the backward operations that run in
+    /// functions with several calls. All calls of a function have the same steps in the profile.
     pub bodies: Steps,
 }
 
 /// Whether a stage or a place (In, a layer or Out) has a backward pass, and whether it runs
-/// functions with several calls. The value of a stage is the maximum of the values of its places.
+/// functions with several calls. A stage has the maximum of its places' values, with `goes_back`
+/// compared first. So if any place has a backward pass, functions of places without one are
+/// ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
     /// the start of a model have none.
     pub goes_back: bool,
-    /// Whether an operation of the stage or place (In, a layer or Out) runs in a function with
-    /// several calls. The profile lists the function at the same liveness steps for all calls, and
-    /// it is unknown which of the calls these steps show.
+    /// Whether an operation of the place (In, a layer or Out) runs in a function with several
+    /// calls. All calls have the same liveness steps in the profile, and it is unknown which of the
+    /// calls ran at these steps.
     pub is_in_functions: bool,
 }
 
@@ -134,14 +136,15 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns the places (In, layers, Out) that use variables of the equivalence class `class`
-    /// (variables that are live at the same steps): those among `forward` that use them in the
-    /// forward pass, and those among `backward` that use them in the backward pass.
+    /// Returns the places among `forward` (In, layers, Out) that use variables in the forward pass,
+    /// and those among `backward` that use them in the backward pass. `class` is the equivalence
+    /// class of the variables (they are live at the same steps).
     ///
     /// If a function uses the variables, `forward` and `backward` have all places that call it, but
-    /// each live range of the variables belongs to one call. So only places that run during one of
-    /// the live ranges are returned. This is the first range that spans the start of the backward
-    /// pass. If there is none, it is the range during which most of the places run.
+    /// each live range of the variables belongs to one call. So one live range is chosen, and the
+    /// places that run during it are returned. This is the first range that spans the start of the
+    /// backward pass, where the variables are kept for that pass. If there is none, it is the range
+    /// during which most of the places run.
     pub fn users(
         &self,
         model: &Model,
@@ -180,8 +183,8 @@ impl PassWindows {
 }
 
 /// The half-open liveness steps of an operation, and the set of places (In, layers, Out) to which
-/// it belongs. The set is `None` if the operation has no place of its own: it is wherever its
-/// variables are, or in every stage.
+/// it belongs. The set is `None` if the operation has no place of its own. It then counts as an
+/// operation of every place that has its variables.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The liveness steps and the places (In, layers, Out) of all operations. [`OwnSteps::of`] derives
@@ -211,10 +214,10 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns the liveness steps at which each position (In, a layer or Out) needs the variables
-    /// that `variable` stands for: they are live at the same steps and are used by the same
-    /// operations. `flow` has their users. Returns `None` if each position that has the variables
-    /// needs them at all steps at which they are live in the profile.
+    /// Returns the liveness steps at which each position (In, a layer or Out) needs certain
+    /// variables, or `None` if each position that has them needs them at all steps at which they
+    /// are live in the profile. The variables share the entry `variable`, since they are live at
+    /// the same steps and are used by the same operations. `flow` has the places that use them.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -240,9 +243,9 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // This position (In, a layer or Out) uses the variables in other live
-                            // ranges. In `from..to`, only other positions use them, so this one
-                            // does not need them.
+                            // Only other positions (In, layers, Out) use the variables in the live
+                            // range `from..to`, and this position uses them in another live range.
+                            // So it does not need them in this one.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;

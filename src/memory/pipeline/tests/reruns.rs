@@ -26,9 +26,6 @@ struct Again<'a> {
     /// use set are live only until the end of the passes, when an accumulator takes them. All
     /// entries are false if the pipeline adds no accumulators.
     is_used_after: Vec<bool>,
-    /// A cache: the liveness steps at which each position (In, a layer or Out) needs a variable, by
-    /// its equivalence class (variables that are live at the same steps) and its use set (the
-    /// operations that use it).
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
@@ -106,9 +103,9 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Returns the liveness steps that stand for the recomputation of a layer: from the start of
-    /// its forward pass to the start of the next layer's forward pass. The profile may list the
-    /// last of these steps as steps of other layers.
+    /// Returns the liveness steps of the profile that stand for the recomputation of a layer: those
+    /// of its forward pass, and all further steps until the forward pass of the next layer starts,
+    /// since the profile may list the layer's last steps as steps of other layers.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
@@ -209,14 +206,15 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// Returns the live ranges of a variable without steps at which `position` (In, a layer or Out)
-    /// does not need it:
+    /// Returns the half-open ranges of liveness steps at which `position` (In, a layer or Out)
+    /// needs a variable. These are the live ranges of the variable in the profile, with two
+    /// exceptions:
     /// - A range in which only other positions use the variable is left out, if `position` uses it
     ///   in another range.
     /// - A range that spans the start of the backward pass ends with the last use by `position`, if
-    ///   another position uses the variable later in the range.
-    /// - If this last use is in the forward pass, and another position is the last user in the
-    ///   forward pass, the range ends at the start of the backward pass instead.
+    ///   another position uses the variable later in the range. But if this last use is in the
+    ///   forward pass, and a later position still needs the variable in this pass, the range lasts
+    ///   until the pass ends.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -257,10 +255,11 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns whether a variable with the live ranges `ranges` is live at `step` if layers are
-    /// recomputed. The first value is for all stages that have the variable. The second is true if
-    /// only stages with a user besides its maker have it live. If it is live only while one place
-    /// (In or a layer) is recomputed, both values are false for a `stage` without this place.
+    /// Returns in which stages a variable with the live ranges `ranges` is live at `step` if layers
+    /// are recomputed. The first value says whether it is live in all stages that have it, the
+    /// second whether only in stages with a place that uses but does not make it. If it is live at
+    /// `step` only because one place (In or a layer) is recomputed then, both values are false for
+    /// a `stage` without this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -309,7 +308,7 @@ impl<'a> Again<'a> {
 
     /// Returns the places (In, layers, Out) that use the tensors of `flow` (tensors with the same
     /// users) but do not make them. If the tensors are live only in the forward pass, users that
-    /// are not recomputed are left out.
+    /// are not recomputed are left out, since they do not need the tensors a second time.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
