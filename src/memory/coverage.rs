@@ -53,19 +53,20 @@ pub struct Coverage {
     /// The bytes of code and live variables of operations that get a layer from names: from their
     /// own or, for example, from those of their inputs.
     pub layers: u64,
-    /// The bytes of code and live variables that have no layer by name, but that the flow of data
-    /// assigns to a layer, to In (before the first layer) or to Out (after the last layer).
+    /// The bytes of code and live variables of operations that get no layer from names, but that
+    /// the flow of data assigns to a layer, to In (before the first layer) or to Out (after the
+    /// last layer).
     pub assigned: u64,
     /// The bytes of variables that count in several layers only because an operation on the whole
-    /// model, such as a norm of all gradients, uses them. They are part of `assigned` (bytes that
-    /// have no layer by name).
+    /// model, such as a norm of all gradients, uses them. They are part of `assigned` (bytes of
+    /// operations that get no layer from names).
     pub by_touch: u64,
     /// The bytes that every stage needs, whatever its layers. In an entry for all bytes of the
     /// tile, its fragmentation (bytes that belong to no variable) is included.
     pub overhead: u64,
-    /// The recorded bytes that the memory model does not explain: `recorded` minus the bytes in a
-    /// layer by name (`layers`), the other bytes of operations (`assigned`) and the bytes of every
-    /// stage (`overhead`). Below 0 if more bytes are predicted than recorded.
+    /// The recorded bytes that the memory model does not explain: `recorded` minus the bytes of
+    /// operations that get a layer from names (`layers`), of other operations (`assigned`) and of
+    /// every stage (`overhead`). Below 0 if more bytes are predicted than recorded.
     pub rest: i64,
 }
 
@@ -90,9 +91,9 @@ impl MemoryModel<'_> {
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether the memory model explains what needs `variable`: the variable holds code, or
-    /// an operation uses it. With [`Explaining::Layered`], this must be an operation that gets a
-    /// layer from names.
+    /// Returns whether the memory model explains the memory of `variable`: it holds code, or an
+    /// operation uses it. With [`Explaining::Layered`], this must be an operation that gets a layer
+    /// from names.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }

@@ -61,9 +61,9 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain both the
-    /// layer `with` and at least one of `layers` (ascending). A stored item applies from one start
-    /// of ranges on, so ranges that begin too late to contain both layers would get it too. For
-    /// these, `undo` (the inverse of the item) is also added.
+    /// layer `with` and at least one of `layers` (ascending). Items are stored for all ranges that
+    /// begin at some layer or later. For ranges that begin too late to contain both, the inverse of
+    /// the item, `undo`, is therefore stored as well.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -134,8 +134,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     }
 
     /// Starts a new range of positions (In, layers, Out), still empty, at `start`. Must be called
-    /// with 0, 1, 2, ... in this order: each call only adds the bytes that ranges gain if they
-    /// begin at `start` or later, to those for earlier starts.
+    /// with 0, 1, 2, ... in this order: each call adds bytes that ranges gain only if they begin at
+    /// `start` or later. Bytes added for earlier starts stay valid.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

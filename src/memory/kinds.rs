@@ -142,8 +142,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // The first `data` groups of variables hold data, such as weights. Further groups
-                // hold code, which belongs to none of the other kinds.
+                // The first `data` groups of variables hold data, such as weights. All further
+                // groups hold code, which is not of any of the other kinds.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

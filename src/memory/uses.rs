@@ -86,12 +86,12 @@ impl<'a> CountedUses<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
-    /// (`None` for all steps), and with a test of stages: stages that pass it
-    /// ([`MemoryModel::has_part`]) have the variables live at these steps. If a pipeline makes the
-    /// steps differ from stage to stage, `visit` is called for each test. It is not called for
-    /// variables that take memory only in weight updates ([`MemoryModel::is_away`]), such as
-    /// optimizer state that is off the chip. `number` is the index of the variables in
-    /// [`CountedUses`].
+    /// (`None` for all steps), and with a condition: stages that meet it
+    /// ([`MemoryModel::has_part`]) have the variables live at these steps. If the steps differ
+    /// between stages of a pipeline, `visit` is called once for each condition. It is not called
+    /// for variables that take no memory in the forward and the backward pass
+    /// ([`MemoryModel::is_away`]), such as optimizer state that is off the chip. `number` is the
+    /// index of the variables in [`CountedUses`].
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,

@@ -89,9 +89,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds the bytes of a variable during its live range `stretch`, one number per lane (tile), to
-    /// the ranges of layers that contain `layer`. If `layer` is the number of layers, all ranges
-    /// have the variable. Must be called before a range begins ([`Blocks::begin`]) that is to have
-    /// the variable.
+    /// the ranges of layers that contain `layer`; to all ranges if `layer` is the number of layers,
+    /// an index after the last layer. Must be called before these ranges begin ([`Blocks::begin`]).
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(|bytes| B::at_most(bytes.into()));
@@ -160,10 +159,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
-    /// step in `window`, or the lane's bytes in `known` if those are higher. The steps are summed
-    /// in blocks; a block is skipped if an upper bound on its live bytes shows that it cannot
-    /// exceed `known`. `window` is a non-empty range of indices (end exclusive) in the list of
-    /// steps at which a peak is possible.
+    /// step in `window`, or the lane's bytes in `known` if those are higher. Steps are summed block
+    /// by block, without blocks that cannot raise the result by their upper bound. `window` is a
+    /// non-empty range of indices (end exclusive) in the list of steps at which a peak is possible.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let mut highest = known.map(B::at_most);
         for block in window.0 / BLOCK..window.1.div_ceil(BLOCK) {

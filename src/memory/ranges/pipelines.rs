@@ -20,8 +20,8 @@ use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-/// The maximum length of two lists of a thread that examines several tiles side by side: changes of
-/// live bytes from step to step, and sums of these changes. With longer lists, reading takes so
+/// When a thread examines several tiles side by side, the maximum number of changes of live bytes
+/// that it stores for all of them, and of sums of such changes. With more, reading them takes so
 /// long that examining the tiles one by one is as fast.
 const MAX_CELLS: usize = 1 << 21;
 
@@ -75,9 +75,9 @@ pub struct PipelineScratch<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the bytes of transfer
     /// buffers and forwarded tensors that the pipeline adds to a range of layers.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// The bytes that the pipeline adds to the current range of layers during the whole step, by
-    /// lane (tile): accumulators, optimizer state and the stash. There is one entry per number of
-    /// stages after the range (0, 1, ...), on which the stash depends.
+    /// The bytes that the pipeline adds to the current range of layers in the forward and the
+    /// backward pass alike, by lane (tile): accumulators, optimizer state and the stash. There is
+    /// one entry per number of stages after the range (0, 1, ...), on which the stash depends.
     columns: Vec<[u64; N]>,
 }
 
@@ -263,9 +263,9 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the peaks of the current range of layers to its bytes during the weight update, if
-    /// these are higher. Does nothing if all optimizer state stays on the chip: the bytes of the
-    /// update are then live bytes at steps of the profile. `fixed` has the bytes of code and
-    /// always-live variables by lane (tile).
+    /// these are higher. Does nothing if all optimizer state stays on the chip: the live bytes at
+    /// the profile's steps then include the update. `fixed` has the bytes of code and always-live
+    /// variables by lane (tile).
     pub fn raise_in_update(
         &mut self,
         (tiles, fixed): (&[TileOverhead], &[u64; N]),
@@ -416,8 +416,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
             // `known` has, by lane (tile), the bytes that the range of layers must exceed to raise
-            // a peak: the peak minus the bytes that the pipeline adds, or 0 if these are more. In
-            // the second case, the peak is too low even for a range without variables and code.
+            // a peak: the peak minus the bytes that the pipeline adds, or 0 if these are more. With
+            // 0, even a range without variables and code may raise a peak.
             if totals
                 .iter()
                 .zip(&known)

@@ -27,9 +27,9 @@ struct LiveRange {
     steps: (u32, u32),
     row: u32,
     /// Selects the stages in which the variables are live at `steps`: those that contain at least
-    /// one position (In, a layer or Out) of the [`PlaceSet`], which use the variables. If the
-    /// second entry is not `None`, only its position needs them at `steps`, and the stage must
-    /// contain it too.
+    /// one position (In, a layer or Out) of the [`PlaceSet`] and, unless it is `None`, also the
+    /// second position. For example, recomputing a layer keeps variables live only in stages with
+    /// this layer.
     part: (PlaceSet, Option<u32>),
 }
 

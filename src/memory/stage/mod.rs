@@ -200,8 +200,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers. The result
-    /// has one entry per [`CodeKind`](crate::profile::CodeKind). It is `None` with `--memory-model
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, with one
+    /// entry per [`CodeKind`](crate::profile::CodeKind). Returns `None` with `--memory-model
     /// classic`, which leaves these bytes out, as the original tool does.
     pub fn overhead_code(&self, tile: u32) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {

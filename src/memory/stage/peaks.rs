@@ -380,9 +380,8 @@ struct LiveChanges {
     /// - list 2n: the variables that are live until just before the step
     /// - list 2n + 1: the variables that begin to be live at the step
     starts: Vec<u32>,
-    /// The variables that cease or begin to be live at each step, as indices into
-    /// [`StageScratch::rows`]. The lists of all steps follow each other; at each step, the
-    /// variables that cease to be live come first.
+    /// The variables that cease or begin to be live, as indices into [`StageScratch::rows`], in the
+    /// order of steps. For each step, the variables that cease to be live come first.
     rows: Vec<u32>,
 }
 
