@@ -79,8 +79,9 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a copy of this table in which the bytes of each range of layers are only the range's
-    /// lower bound, whatever the number of later stages.
+    /// Returns a table of the same ranges of layers with one number each: the lower bound on the
+    /// bytes of a stage with these layers, which holds for any number of stages after it. Bytes
+    /// that depend on this number, such as the stash of a pipeline, are left out.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())

@@ -15,8 +15,9 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 pub enum Explaining {
     /// Selects all operations for the comparison of predicted with recorded bytes.
     All,
-    /// Selects only operations whose own names give a layer, and leaves out operations that a rule
-    /// assigns to a layer.
+    /// Selects only operations that get a layer from names: from their own or, for example, from
+    /// those of their inputs. Operations that only the flow of data assigns to a layer are left
+    /// out.
     Layered,
 }
 
@@ -49,19 +50,23 @@ pub struct Coverage {
     /// The bytes that the compiler recorded on the tile. In an entry for one category of variables,
     /// only the bytes of this category.
     pub recorded: u64,
-    /// The bytes of code and live variables that belong to operations whose own names give a layer.
+    /// The bytes of code and live variables of operations that get a layer from names: from their
+    /// own or, for example, from those of their inputs.
     pub layers: u64,
-    /// The bytes that operations need if their own names give no layer, but a rule assigns them to
-    /// a layer, to In (before the first layer) or to Out (after the last layer).
+    /// The bytes of code and live variables of operations that get no layer from names, but that
+    /// the flow of data assigns to a layer, to In (before the first layer) or to Out (after the
+    /// last layer).
     pub assigned: u64,
-    /// The part of `assigned` (bytes of operations that only a rule assigns to a layer) that
-    /// belongs to certain variables: they count in several layers only because an operation on the
-    /// whole model, such as a norm of all gradients, uses them.
+    /// The bytes of variables that count in several layers only because an operation on the whole
+    /// model, such as a norm of all gradients, uses them. They are part of `assigned` (bytes of
+    /// operations that get no layer from names).
     pub by_touch: u64,
-    /// The bytes that belong to no operation, and that every stage needs.
+    /// The bytes that every stage needs, whatever its layers. In an entry for all bytes of the
+    /// tile, its fragmentation (bytes that belong to no variable) is included.
     pub overhead: u64,
-    /// The recorded bytes that neither belong to an operation nor are overhead: `recorded` minus
-    /// `layers`, `assigned` and `overhead`. Below 0 if more bytes are predicted than recorded.
+    /// The recorded bytes that the memory model does not explain: `recorded` minus the bytes of
+    /// operations that get a layer from names (`layers`), of other operations (`assigned`) and of
+    /// every stage (`overhead`). Below 0 if more bytes are predicted than recorded.
     pub rest: i64,
 }
 
@@ -78,7 +83,7 @@ impl Coverage {
 
 impl MemoryModel<'_> {
     /// Returns whether `program` belongs to an operation that `explaining` selects: any operation,
-    /// or one whose own name gives a layer. The predicted bytes of the selected operations are
+    /// or one that gets a layer from names. The predicted bytes of the selected operations are
     /// compared with the bytes that the compiler recorded.
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
@@ -86,9 +91,9 @@ impl MemoryModel<'_> {
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether the bytes of `variable` are compared with recorded bytes. This is so if an
-    /// operation that `explaining` selects (any, or one whose own name gives a layer) uses the
-    /// variable, or if the variable holds code.
+    /// Returns whether the memory model explains the memory of `variable`: it holds code, or an
+    /// operation uses it. With [`Explaining::Layered`], this must be an operation that gets a layer
+    /// from names.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
@@ -111,8 +116,10 @@ impl MemoryModel<'_> {
             .any(|group| self.explains_by(explaining, group))
     }
 
-    /// Returns the profile's categories of variables that hold code of this `kind`. The classic
-    /// memory model counts only the first of them: for vertex state, the state of vertex instances.
+    /// Returns the names of the profile's categories of variables that hold code of this `kind`.
+    /// For vertex state there are several. With `--memory-model classic` only the first is
+    /// returned, the state of vertex instances, since the rules of the original tool predict no
+    /// other vertex state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -121,8 +128,8 @@ impl MemoryModel<'_> {
     }
 
     /// Compares, for each kind of code, the bytes that operations are predicted to need with the
-    /// bytes that the compiler recorded. `explaining` selects the operations: all, or those whose
-    /// own names give a layer. The result is in the order of [`CodeKind`]. Kinds of code that the
+    /// bytes that the compiler recorded. `explaining` selects the operations: all, or those that
+    /// get a layer from names. The result is in the order of [`CodeKind`]. Kinds of code that the
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let tiles = 0..self.tiles();
@@ -241,9 +248,13 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set`
-    /// (the operations that use them) are added: `layers`, `assigned` or `overhead`. Returns `None`
-    /// if no stage has these variables.
+    /// Returns the field of [`Coverage`] to which the bytes of variables are added. `set` is their
+    /// use set (the operations that use them).
+    ///
+    /// - `overhead`: every stage has the variables.
+    /// - `layers`: one of the operations gets a layer from names.
+    /// - `assigned`: the variables are in a layer, In or Out for another reason.
+    /// - `None`: no stage has the variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         match self.counted(set) {
             EVERYWHERE => Some(|coverage| &mut coverage.overhead),
@@ -254,9 +265,9 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the predicted bytes of code on `tile`, with one entry per [`CodeKind`]. An entry has
-    /// the bytes of operations whose own names give a layer (`layers`), of operations that only a
-    /// rule assigns to a layer (`assigned`), and of code that every stage needs (`overhead`). The
-    /// recorded bytes are not filled in yet, so the fields `recorded` and `rest` are 0.
+    /// the bytes of operations that get a layer from names (`layers`), of other operations of a
+    /// layer, In or Out (`assigned`), and of code that every stage needs (`overhead`). The recorded
+    /// bytes are not filled in yet, so the fields `recorded` and `rest` are 0.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {

@@ -60,10 +60,10 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain the
-    /// layer `with` and at least one of `layers` (ascending). A stored item applies to all ranges
-    /// that begin at a certain layer or later. `undo`, the inverse of the item, cancels it for
-    /// ranges that begin too late to have it.
+    /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain both the
+    /// layer `with` and at least one of `layers` (ascending). Items are stored for all ranges that
+    /// begin at some layer or later. For ranges that begin too late to contain both, the inverse of
+    /// the item, `undo`, is therefore stored as well.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -88,8 +88,9 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Returns pairs of a layer and an item, such as the bytes of a variable. A range of layers
-    /// that begins at `start` or later gains the item when it grows to the layer. Pairs that also
-    /// apply to ranges with earlier starts are left out.
+    /// that begins at `start` or later gains the item when it grows to the layer. Pairs from
+    /// earlier starts apply to these ranges too, but are left out: callers go through all starts in
+    /// order, and add up the pairs.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -107,7 +108,6 @@ pub struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Bytes that a range of positions gains when it grows, as pairs of a kind of bytes and the
     /// bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
-    /// The bytes of variables or code that every stage needs, whatever its layers.
     everywhere: ByKind<N, KINDS>,
     /// One entry per position (In, a layer or Out): the bytes that the current range gains when it
     /// grows to this position. They depend on where the range begins ([`GrowingSums::begin`]).
@@ -133,9 +133,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts a new range, still empty, whose first position will be `start`. Must be called with
-    /// 0, 1, 2, ... in this order, since bytes that are stored for one first position also apply to
-    /// ranges that begin later.
+    /// Starts a new range of positions (In, layers, Out), still empty, at `start`. Must be called
+    /// with 0, 1, 2, ... in this order: each call adds bytes that ranges gain only if they begin at
+    /// `start` or later. Bytes added for earlier starts stay valid.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

@@ -20,7 +20,8 @@ pub struct VariableKinds {
     /// Bytes of the tensors that the forward and the backward pass make, except gradients of
     /// weights: activations, their gradients, and temporaries.
     pub activations: u64,
-    /// Bytes of constants, of temporaries of updates, and of variables whose kind is unknown.
+    /// Bytes of all variables that are none of the other kinds: constants, tensors that exist only
+    /// during a weight update, and variables of unknown purpose.
     pub other: u64,
 }
 
@@ -141,9 +142,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // Variables with an index below `data` hold data and have a kind, such as weights.
-                // In the classic memory model, variables with higher indices hold code; their bytes
-                // are added to the kind "other".
+                // The first `data` groups of variables hold data, such as weights. All further
+                // groups hold code, which is not of any of the other kinds.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

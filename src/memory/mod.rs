@@ -213,10 +213,12 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last liveness step (both inclusive) at which the position `layer`
-    /// may give a stage its peak (see [`MemoryModel::window`]). Returns `None` if there are no such
-    /// steps. This is always so in the classic memory model for position 0, which has the
-    /// operations without a layer.
+    /// Returns the first and the last liveness step (both inclusive) at which the peak of a stage
+    /// with the position `layer` is searched for. `None` stands for no steps.
+    ///
+    /// - By default (full memory model): all steps of the profile.
+    /// - With `--memory-model classic`: the steps of the layer's operations; `None` for position 0,
+    ///   which has the operations without a layer.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),

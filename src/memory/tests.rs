@@ -77,8 +77,8 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // Recorded code beyond the predicted code of all operation groups is overhead. The
-        // prediction includes groups without an operation.
+        // Overhead is the recorded code beyond the predicted code of all operation groups. In a
+        // random model, some groups have no operation. They count too, so here each group gets one.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()

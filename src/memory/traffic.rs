@@ -35,9 +35,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Makes a table of bytes with one row and one column per layer. `flows` is called for each
-    /// group of variables that the same layers use. It returns the pairs (row, column) of layers to
-    /// whose entries the bytes of the group are added.
+    /// Makes a table of the bytes that each layer (row) shares with, or passes on to, each layer
+    /// (column). `flows` is called for each group of variables that the same layers use. It returns
+    /// the pairs (row, column) of layers to whose entries the bytes of the group are added.
     fn matrix(&self, flows: impl Fn(&LiveShare<'_>) -> Vec<(u32, u32)>) -> Matrix {
         let layers = self.layers();
         let mut matrix = vec![vec![0; layers]; layers];

@@ -86,11 +86,12 @@ impl<'a> CountedUses<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
-    /// (`None` for all steps), and with the condition for a stage to have them live at these steps
-    /// ([`MemoryModel::has_part`]). `number` is the index of the variables in [`CountedUses`]. If
-    /// the steps differ between stages of a pipeline, `visit` is called once for each condition. It
-    /// is not called for variables that take no memory in the forward and the backward pass
-    /// ([`MemoryModel::is_away`]).
+    /// (`None` for all steps), and with a condition: stages that meet it
+    /// ([`MemoryModel::has_part`]) have the variables live at these steps. If the steps differ
+    /// between stages of a pipeline, `visit` is called once for each condition. It is not called
+    /// for variables that take no memory in the forward and the backward pass
+    /// ([`MemoryModel::is_away`]), such as optimizer state that is off the chip. `number` is the
+    /// index of the variables in [`CountedUses`].
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -191,9 +192,9 @@ impl<const N: usize> NeighbourUses<N> {
     }
 
     /// Merges lists of uses (groups of variables), one ascending list per lane (tile), and appends
-    /// them to `rows`, each use with its bytes in all lanes. The number of a use in a list, plus
-    /// the offset of lane 0, is its index in [`CountedUses`]. The list of a lane without a tile is
-    /// empty.
+    /// them to `rows`, each use with its bytes in all lanes. Each list comes with an offset, which
+    /// turns the number of a use into its index in [`CountedUses`]. All tiles have the same offset,
+    /// so that of the first is used. The list of a lane without a tile is empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);

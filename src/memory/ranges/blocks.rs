@@ -24,49 +24,51 @@ pub struct Blocks<B, const N: usize> {
     /// of steps: it has the change from the previous step to each step of the block, by lane
     /// (tile). There is no entry if the layer changes nothing in the block.
     changes: Vec<[[B; N]; BLOCK]>,
-    /// One entry per layer and block of steps, ordered by layer, then by block: what the layer adds
-    /// in this block to the live bytes of a range.
+    /// The bytes that each layer adds to the live bytes of a range of layers, in each block of
+    /// consecutive steps. The entries of a layer follow each other, in the order of the blocks.
     sums: Vec<BlockSums<B, N>>,
-    /// One entry per layer: whether bytes have been added to the layer since its upper bounds on
-    /// live bytes were computed.
+    /// One entry per layer: whether variables have been added to the layer since its entries in
+    /// `sums` were last computed ([`Blocks::sum_up`]).
     is_stale: Vec<bool>,
     start: usize,
     end: usize,
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block of steps: the live bytes of the current range of layers just before the
-    /// block. Layers from the one in `seen` on are not included yet.
+    /// One entry per block of consecutive steps: the live bytes of the current range of layers just
+    /// before the block, as of the last time that the block was summed. Layers that the range has
+    /// gained since then are missing.
     live_before: Vec<[B; N]>,
     /// One entry per step at which a peak is possible: the change of the live bytes of the current
-    /// range of layers from the previous such step. Layers from the one in `seen` on are not
-    /// included yet.
+    /// range of layers from the previous such step. Layers that the range has gained since the
+    /// step's block was last summed are missing.
     live_changes: Vec<[B; N]>,
-    /// One entry per block of steps: the first layer of the current range whose bytes have not been
-    /// added to `live_before` and `live_changes` in this block. [`UNSEEN`] if no bytes of the range
-    /// have been added yet.
+    /// One entry per block of consecutive steps: the end (exclusive) of the current range of layers
+    /// when the block was last summed. [`UNSEEN`] if it has not been summed since the range began.
     seen: Vec<usize>,
 }
 
-/// What one layer adds to the live bytes of a range of layers in one block of steps, by lane
-/// (tile). The layer adds at most `bounds` at any step of the block.
+/// The bytes that one layer adds to the live bytes of a range of layers, by lane (tile), in one
+/// block (consecutive steps at which a peak is possible). The layer adds at most `bounds` at any
+/// step of the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
     /// The index in [`Blocks::changes`] of the changes that the layer makes in the block of steps,
     /// plus 1; 0 if the layer changes nothing in the block.
     number: u32,
     changes: ByLane<B, N>,
-    /// All increases of the layer's live bytes in the block of steps, added up without the
-    /// decreases. The layer's live bytes in the block are at most `before` plus this sum.
+    /// All increases of the layer's live bytes at steps of the block, added up without the
+    /// decreases. The live bytes just before the block (`before`) plus this sum are an upper bound
+    /// on the live bytes at each step of the block.
     rises: ByLane<B, N>,
     before: ByLane<B, N>,
     bounds: ByLane<B, N>,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Returns how many entries the field `sums` needs: in each block of steps, one for each of
-    /// `layers` layers and one for the variables that every range has. `places` is the number of
-    /// steps at which a peak is possible.
+    /// Returns how many sums of live bytes are stored. The `places` steps at which a peak is
+    /// possible are divided into blocks of [`BLOCK`] steps. In each block there is a sum for each
+    /// of `layers` layers, and one for the variables that every range of layers has.
     pub fn sums(places: usize, layers: usize) -> usize {
         blocks(places).saturating_mul(layers + 1)
     }
@@ -87,8 +89,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds the bytes of a variable during its live range `stretch`, one number per lane (tile), to
-    /// the ranges of layers that contain `layer`; to all ranges if `layer` is the number of layers.
-    /// Applies to ranges that begin after this call ([`Blocks::begin`]).
+    /// the ranges of layers that contain `layer`; to all ranges if `layer` is the number of layers,
+    /// an index after the last layer. Must be called before these ranges begin ([`Blocks::begin`]).
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(|bytes| B::at_most(bytes.into()));
@@ -102,9 +104,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Returns the change of live bytes that one layer makes at the step with the index `place`, by
-    /// lane (tile), so that the caller can add to it. `of_layer` is the index in `sums` of the
-    /// layer's first entry.
+    /// Returns the change of live bytes that one layer makes at one step, by lane (tile), so that
+    /// the caller can add to it. `place` is the index of the step among the steps at which a peak
+    /// is possible. In `sums`, `of_layer` is the index of the layer's first block of steps.
     fn change_at(&mut self, of_layer: usize, place: usize) -> &mut [B; N] {
         let number = &mut self.sums[of_layer + place / BLOCK].number;
         if *number == 0 {
@@ -120,8 +122,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.changes.len() * BLOCK
     }
 
-    /// Computes the upper bounds on the live bytes of `layer` in each block of steps again, after
-    /// bytes were added to the layer.
+    /// Computes the live bytes of `layer` just before each block of consecutive steps, and an upper
+    /// bound on them within the block. Called again after variables were added to the layer.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -157,9 +159,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
-    /// step in `window`, or the lane's entry of `known` if that is higher. Blocks of steps that
-    /// cannot raise the result are skipped. `window` is a non-empty range of indices (end
-    /// exclusive) in the list of steps at which a peak is possible.
+    /// step in `window`, or the lane's bytes in `known` if those are higher. Steps are summed block
+    /// by block, without blocks that cannot raise the result by their upper bound. `window` is a
+    /// non-empty range of indices (end exclusive) in the list of steps at which a peak is possible.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let mut highest = known.map(B::at_most);
         for block in window.0 / BLOCK..window.1.div_ceil(BLOCK) {

@@ -313,8 +313,9 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline and each weight update adds to ranges of layers on the
-    /// tiles in `scratch`.
+    /// Loads the sizes of the tensors from which two kinds of bytes of a range of layers on the
+    /// tiles in `scratch` are computed: those that a pipeline adds, such as the stash, and those of
+    /// weight updates.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

@@ -20,9 +20,9 @@ use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-/// Maximum number of changes of live bytes, and also of sums of such changes, that a thread keeps
-/// for tiles that it examines side by side. With more, reading them would take so long that
-/// examining each tile by itself is as fast.
+/// When a thread examines several tiles side by side, the maximum number of changes of live bytes
+/// that it stores for all of them, and of sums of such changes. With more, reading them takes so
+/// long that examining the tiles one by one is as fast.
 const MAX_CELLS: usize = 1 << 21;
 
 /// The number of ranges of layers with the same start whose peaks are allocated together, as soon
@@ -75,9 +75,9 @@ pub struct PipelineScratch<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the bytes of transfer
     /// buffers and forwarded tensors that the pipeline adds to a range of layers.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// The bytes of accumulators, optimizer state and the stash that the pipeline adds to the
-    /// current range of layers, by lane (tile). They are the same in every phase. There is one
-    /// entry per number of stages after the range (0, 1, ...).
+    /// The bytes that the pipeline adds to the current range of layers in the forward and the
+    /// backward pass alike, by lane (tile): accumulators, optimizer state and the stash. There is
+    /// one entry per number of stages after the range (0, 1, ...), on which the stash depends.
     columns: Vec<[u64; N]>,
 }
 
@@ -222,10 +222,10 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the bytes that the current range of layers must exceed on the
-    /// tile to raise any of its peaks (one for each number of later stages). They do not include
-    /// the bytes that the pipeline adds: `beside`, such as the transfer buffers of one phase, and
-    /// the bytes that are the same in every phase, such as the stash.
+    /// Returns for each lane (tile) the bytes that the variables and code of the current range of
+    /// layers must exceed on the tile to raise any of its peaks (one for each number of later
+    /// stages). The bytes that the pipeline adds are subtracted from the peaks: the stash,
+    /// accumulators and optimizer state, and `beside`, such as the transfer buffers of one phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -244,11 +244,11 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Raises the lower bound on the bytes of the current range of layers to its bytes on the
-    /// fullest lane (tile), if these are higher. They are the lane's entry of `bytes` plus what the
-    /// pipeline adds whatever the number of later stages, such as accumulators. If the bound then
-    /// exceeds the limit, this range and longer ranges with the same start are left out of the
-    /// table.
+    /// Raises the lower bound on the bytes of the current range of layers, if the range takes more
+    /// bytes on the fullest lane (tile). `bytes` has its variables and code by lane; the bytes that
+    /// the pipeline adds for any number of later stages, such as accumulators, are added to them.
+    /// If the bound then exceeds the memory limit, the table leaves out this range and longer
+    /// ranges with the same start.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -263,8 +263,9 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the peaks of the current range of layers to its bytes during the weight update, if
-    /// the update is a phase of its own. `fixed` has the bytes of code and always-live variables by
-    /// lane (tile).
+    /// these are higher. Does nothing if all optimizer state stays on the chip: the live bytes at
+    /// the profile's steps then include the update. `fixed` has the bytes of code and always-live
+    /// variables by lane (tile).
     pub fn raise_in_update(
         &mut self,
         (tiles, fixed): (&[TileOverhead], &[u64; N]),
@@ -414,9 +415,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // A tile raises a peak of the range of layers only if the range takes more bytes on it
-            // than the tile's entry of `known`. If this entry is 0, the peaks may not have been set
-            // yet, so they are raised in any case.
+            // `known` has, by lane (tile), the bytes that the range of layers must exceed to raise
+            // a peak: the peak minus the bytes that the pipeline adds, or 0 if these are more. With
+            // 0, even a range without variables and code may raise a peak.
             if totals
                 .iter()
                 .zip(&known)
@@ -439,8 +440,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// phase, such as code, by lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
-            // A model without liveness steps has no phase with steps. Its first phase is examined
-            // all the same, without live variables.
+            // Phases without steps are skipped. If the model has no liveness steps at all, the
+            // first phase is examined nevertheless, for the bytes of code and those that the
+            // pipeline adds.
             let is_only = phase == 0 && self.scratch.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;

@@ -26,19 +26,20 @@ pub struct Stretch {
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// The condition for a stage to have the variables live at `steps`: the stage contains at least
-    /// one position (In, a layer or Out) of the [`PlaceSet`] and also the position in the second
-    /// entry, unless that is `None`.
+    /// Selects the stages in which the variables are live at `steps`: those that contain at least
+    /// one position (In, a layer or Out) of the [`PlaceSet`] and, unless it is `None`, also the
+    /// second position. For example, recomputing a layer keeps variables live only in stages with
+    /// this layer.
     part: (PlaceSet, Option<u32>),
 }
 
 /// Marks a liveness step at which variables begin to be live, so that a peak may follow.
 const BEGINS: u8 = 1;
-/// Marks a liveness step at which variables are no longer live, so that the step before may have a
-/// peak.
+/// Marks a liveness step at which variables are no longer live. Live bytes fall there, so the step
+/// before may have a peak.
 const ENDS: u8 = 2;
-/// Marks the first and the last liveness step of a phase or of a layer, where a peak is always
-/// possible.
+/// Marks the first and the last liveness step of a phase or of a layer. The highest live bytes
+/// within the phase or layer may be at these steps, even if live bytes rise further outside it.
 const EDGE: u8 = 4;
 
 /// The variables of up to `N` tiles, by the layers that use them: when a range of layers grows, it
@@ -56,13 +57,14 @@ pub struct EnteringVariables<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
-    /// One entry per liveness step: the number of places (steps at which a peak is possible) before
-    /// this step. If the step is a place, this is its index. Entries of steps whose entry in
-    /// `marks` is 0 may be left over from earlier tiles.
+    /// One entry per liveness step: the number of earlier steps at which a peak is possible. For a
+    /// step at which a peak is possible, this is its index in the list of such steps. Only steps
+    /// with a flag in `marks` have a valid entry.
     rank: Vec<u32>,
-    /// The live ranges of variables that are not live at every step. A growing range of layers
-    /// gains a live range at the first of its layers that uses the variables. Live ranges that
-    /// every stage has are stored for an additional layer after the last.
+    /// The liveness steps of variables that are not always live, each stored for the layers that
+    /// use the variable: when layers are added to a stage one by one, the stage gains the variable
+    /// with the first such layer. Variables of every stage are stored for one more layer after the
+    /// last.
     pub moving: Entries<Stretch>,
     /// The sum of the bytes of all live ranges, on the tile where this sum is highest. Sums of live
     /// bytes never exceed this number, so it determines whether 32 bits are enough for them.

@@ -58,8 +58,9 @@ pub struct UpdateOnTile {
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// Bytes that the stage takes during the update in addition to always-live bytes: loaded
-    /// optimizer state, landing pads, gathered tensors, and tensors that the update makes.
+    /// Bytes that the stage takes during the update in addition to variables that are always live:
+    /// loaded optimizer state, the buffers through which it is loaded, tensors gathered from other
+    /// replicas, and tensors that the update makes.
     pub taken: u64,
     /// Index of the weight update that takes the most bytes on the tile, for
     /// [`MemoryModel::weights_of_update`]; `None` if no update takes bytes there.
@@ -199,9 +200,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers. The result
-    /// has one entry per [`CodeKind`](crate::profile::CodeKind); it is `None` in the classic memory
-    /// model.
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, with one
+    /// entry per [`CodeKind`](crate::profile::CodeKind). Returns `None` with `--memory-model
+    /// classic`, which leaves these bytes out, as the original tool does.
     pub fn overhead_code(&self, tile: u32) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;

@@ -17,11 +17,12 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Bytes of control code.
     pub control_code: u64,
-    /// Bytes that every stage needs whatever its layers: code, and variables that are live at the
-    /// step at which the tile takes the most bytes; 0 in the classic memory model.
+    /// Bytes that every stage needs, whatever its layers: code, and variables that are live at the
+    /// step at which the tile takes the most bytes. 0 with `--memory-model classic`, which leaves
+    /// these bytes out, as the original tool does.
     pub overhead: u64,
     /// Fragmentation in bytes: the stage's share of the recorded bytes that no variable explains,
-    /// such as gaps between variables; 0 in the classic memory model.
+    /// such as gaps between variables. 0 with `--memory-model classic`.
     pub gaps: u64,
     /// Bytes of the stash: additional copies of tensors for the micro-batches that are in the
     /// pipeline.

@@ -58,13 +58,13 @@ pub struct StagesToCompute<'a> {
 /// Variables with the same live steps and users, and the stages in which they are live.
 struct StageRow {
     of_use: u32,
-    /// The condition for a stage to have the variables live: the stage contains at least one
-    /// position (In, a layer or Out) of the [`PlaceSet`] and also the position in the second entry,
-    /// unless that is `None`.
+    /// Selects the stages in which the variables are live: those that contain at least one position
+    /// (In, a layer or Out) of the [`PlaceSet`] and, unless it is `None`, also the second position.
     part: (PlaceSet, Option<u32>),
-    /// The index of the variables' flow (tensors that the same layers use). A stage that keeps this
-    /// flow for its backward pass has the variables in its stash, so they do not count as live.
-    /// `None` unless stages restore stashed tensors as late as possible.
+    /// If stages restore stashed tensors as late as possible: the index of the variables' flow
+    /// (tensors that the same layers use). In a stage that keeps this flow for its backward pass,
+    /// the variables are then only in the stash, so they do not count as live. `None` if no stage
+    /// leaves the variables out for this reason.
     kept_late: Option<u32>,
 }
 
@@ -146,9 +146,8 @@ pub struct StagePeak {
 #[derive(Default)]
 struct StageScratch {
     uses: NeighbourUses<LANES>,
-    /// The variables that are not live at every step, each with the condition for a stage to have
-    /// it. A variable that is live at different steps in different stages has one entry for each
-    /// condition.
+    /// The variables that are not live at every step, each with the stages in which it is live. A
+    /// variable that is live at different steps in different stages has several entries.
     rows: Vec<StageRow>,
     /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
     /// end (exclusive), and the index of the variables in `rows`.
@@ -381,8 +380,8 @@ struct LiveChanges {
     /// - list 2n: the variables that are live until just before the step
     /// - list 2n + 1: the variables that begin to be live at the step
     starts: Vec<u32>,
-    /// The variables of all lists, one list after the other in the order of `starts`, as indices
-    /// into [`StageScratch::rows`].
+    /// The variables that cease or begin to be live, as indices into [`StageScratch::rows`], in the
+    /// order of steps. For each step, the variables that cease to be live come first.
     rows: Vec<u32>,
 }
 

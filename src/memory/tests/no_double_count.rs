@@ -44,9 +44,9 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes a model from `plain`, which [`with_bits`] has prepared. For each kind of code, the
-/// recorded bytes are the code of all operation groups plus a power of two ([`UNEXPLAINED`]) that
-/// belongs to no operation.
+/// Makes a model from `plain`, in which sizes are different powers of two ([`with_bits`]). The
+/// recorded bytes of each kind of code are the code of all operation groups plus one more power of
+/// two. It stands for code that belongs to no operation, and is a bit of its own in sums.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

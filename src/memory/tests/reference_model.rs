@@ -260,8 +260,9 @@ impl Plain {
     }
 
     /// Computes the highest bytes of a stage on one tile at any step, directly by the rules of the
-    /// full memory model. `recorded` has the bytes of code that the compiler recorded, and
-    /// `explained` the bytes of code of all operations, both by kind of code.
+    /// full memory model, which counts all recorded memory. `recorded` has the bytes of code that
+    /// the compiler recorded, and `explained` those of all operations, both by kind of code. Each
+    /// stage has the difference as overhead.
     pub(crate) fn full_stage(
         &self,
         layers: Range<usize>,
