@@ -9,9 +9,10 @@
 /// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// Lowest value of the bound, however few items (such as variables) the file has.
+    /// The bound for an input file with few items, such as variables or programs.
     pub least: usize,
-    /// The bound divided by the number of items, for a file with many items (such as variables).
+    /// For an input file with many items, such as variables or programs: the bound is this number
+    /// for each item.
     pub each: usize,
 }
 
