@@ -71,7 +71,7 @@ pub fn cell(text: &str) -> String {
 }
 
 /// Returns whether a table cell is a number, with an optional sign and point. Spreadsheets execute
-/// any other cell that begins with a sign, as a formula.
+/// other cells that begin with a sign as formulas.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)

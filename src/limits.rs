@@ -9,10 +9,11 @@
 /// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// The bound for an input file with few items, such as variables or programs.
+    /// The most that an input file with few items (such as variables or programs) may demand, such
+    /// as visits to programs.
     pub least: usize,
-    /// For an input file with many items, such as variables or programs: the bound is this number
-    /// for each item.
+    /// How much an input file with many items (such as variables or programs) may demand for each
+    /// of them, such as visits to each program.
     pub each: usize,
 }
 

@@ -64,9 +64,9 @@ struct Choice {
 #[derive(Debug)]
 pub struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// The layers of the model in each profile that was recorded with one micro-batch size. If
-    /// there are several, they differ in the available memory proportion (`--amp`). The profile
-    /// that the user names first is first, if it has this size.
+    /// The layers of the model in each profile of one micro-batch size. If there are several, they
+    /// differ in the available memory proportion (`--amp`). The main profile, which the user names
+    /// first, is the first entry if it has this size.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// The numbers that the time of a step depends on, for the micro-batch size of the profile.

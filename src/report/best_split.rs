@@ -72,8 +72,8 @@ pub struct BestSplit {
     /// the peak is lower. Computed only for the splits in the report's `refusal` and `pipeline`; 0
     /// in all others.
     pub change: i64,
-    /// The command line that gives this split as its answer. Empty if the split is the best one for
-    /// a recorded micro-batch size (the report's list `sizes`), or if the report was made without a
+    /// The command line that gives this split as its answer. Empty in the report's list `sizes`
+    /// (the best split for each recorded micro-batch size), and if the report was made without a
     /// command line.
     pub command: String,
 }

@@ -216,7 +216,7 @@ impl Report {
     /// Adds a warning about each contradiction in the profile, and marks contradictions as
     /// `refused` if the bytes in doubt could change a verdict (fits or does not fit) of the report.
     /// If any is refused, sets `fits` to `false` in the report's split and compilation, and in the
-    /// splits of `sweep`, `sizes`, `refusal` and `pipeline.alternatives`.
+    /// splits of `sweep`, `sizes`, `refusal` and `pipeline.alternatives`; other splits keep it.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

@@ -192,7 +192,7 @@ pub struct TileAtSteps {
     pub layers: Vec<LayerAtSteps>,
     /// The largest variables of the tile, the largest first: the 20 largest of those that are
     /// always live, the 20 largest others at each step that the HTML page draws, and the 10 largest
-    /// of each layer. Only on the model's fullest tile is this list always complete.
+    /// of each layer. The list may be cut short on other tiles than the model's fullest one.
     pub variables: Vec<VariableAtSteps>,
 }
 

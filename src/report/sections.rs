@@ -329,9 +329,9 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
     })
 }
 
-/// Makes the section with the configuration that `--plan` recommends: one sentence, after
-/// `SUCCESS:` on a terminal and after `recommended:` in other forms of output. The section is empty
-/// if no configuration is recommended.
+/// Makes the section with the configuration that `--plan` recommends: one sentence, after a word
+/// such as `SUCCESS:` on a terminal, and after `recommended:` in other forms of output. The section
+/// is empty if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {

@@ -333,9 +333,10 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A stage can begin and end at boundaries 0 to 3, and has one number of bytes for each
-            // number of stages that may follow it. The sum is by its beginning: 4 numbers from 0 (1
-            // or 2 stages follow the stage that ends at 1), 2 from 1, and 1 from 2.
+            // A stage can begin and end at boundaries 0 to 3, and a split has at most 3 stages.
+            // There is a number of bytes for each stage and each number of stages that may follow
+            // it: 4 for stages that begin at 0 (1 or 2 may follow the one that ends at 1), 2 for
+            // those from 1, and 1 for that from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {

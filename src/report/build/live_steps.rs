@@ -14,9 +14,9 @@ const MAX_STEPS: usize = 400;
 /// Lower bound on the steps that an HTML page draws. If the page would list too many variables, the
 /// number of drawn steps is halved, but not below this bound.
 const MIN_STEPS: usize = 25;
-/// An HTML page lists the largest variables of each step that it draws. If these are more than this
-/// number on the model's fullest tile, the page draws fewer steps, but at least 25. Each listed
-/// variable takes about 110 bytes of the page.
+/// Bound on the number of variables that an HTML page lists by name for the model's fullest tile.
+/// These are the largest at each step that the page draws. If they are more, the page draws fewer
+/// steps, but at least 25. Each variable takes about 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
 /// How many of the largest variables an HTML page lists for one drawn step on one tile.
 const LARGEST_OF_STEP: usize = 20;
