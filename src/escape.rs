@@ -70,8 +70,8 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Returns whether a table cell is a number, with an optional sign and point. Such a cell is no
-/// formula, although it may begin with a sign.
+/// Returns whether a table cell is a number, with an optional sign and point. Spreadsheets execute
+/// other cells that begin with a sign as formulas.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)

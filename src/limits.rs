@@ -9,9 +9,11 @@
 /// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// Lowest value of the bound, however few items (such as variables) the file has.
+    /// The most that an input file with few items (such as variables or programs) may demand, such
+    /// as visits to programs.
     pub least: usize,
-    /// The bound divided by the number of items, for a file with many items (such as variables).
+    /// How much an input file with many items (such as variables or programs) may demand for each
+    /// of them, such as visits to each program.
     pub each: usize,
 }
 

@@ -64,8 +64,9 @@ struct Choice {
 #[derive(Debug)]
 pub struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// One entry per profile that was recorded with `samples` samples in a micro-batch: the layers
-    /// of the model in that profile. The main profile, if it is one of them, is first.
+    /// The layers of the model in each profile of one micro-batch size. If there are several, they
+    /// differ in the available memory proportion (`--amp`). The main profile, which the user names
+    /// first, is the first entry if it has this size.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// The numbers that the time of a step depends on, for the micro-batch size of the profile.

@@ -210,8 +210,8 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // With `--explain`, the report shows each changed option, even one with which no split
-            // fits.
+            // With `--explain`, the report shows the best split for each other recomputation,
+            // schedule or place of optimizer state, even if it does not fit.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {

@@ -124,7 +124,8 @@ impl JudgedSplit {
         (Some(Self::LayersPerIpu(counts)), false)
     }
 
-    /// Returns the number of IPUs that the split occupies, including IPUs that run nothing.
+    /// Returns the number of IPUs of the user's split. An IPU counts even if it runs nothing, since
+    /// `--layers-per-ipu` may give it 0 layers.
     pub(super) fn ipus(&self) -> usize {
         match self {
             Self::FirstLayers(names) => names.len() + 1,
@@ -273,9 +274,10 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU of `plan`.
-/// Returns `None` if a split made from these numbers alone is `plan` again, because each stage
-/// except stage 0 begins with a block or directly after the last block.
+/// Some users' code takes only the number of blocks (numbered layers, such as encoder layers) on
+/// each IPU, and places all other layers itself. Returns these numbers for `plan`. Returns `None`
+/// if the code would make `plan` again: each stage except stage 0 begins with a block or directly
+/// after the last block.
 pub fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();

@@ -133,10 +133,13 @@ fn has_all(layering: &Layering, names: &[String]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns finer layers, which are tried if no split of the requested layers fits. `number` is
-    /// 1 for the first attempt. If the modules of the model can replace the requested layers, they
-    /// are tried first. The modules inside the layers are tried last. Returns `None` after the last
-    /// attempt, for the classic memory model, and for the greedy solver.
+    /// Returns the finer layers for attempt `number` (from 1), after no split of the requested
+    /// layers fits:
+    /// - first, the modules of the model, if they can replace the requested layers
+    /// - last, the modules inside the layers of the attempt before
+    ///
+    /// Returns `None` after the last attempt, and always for the classic memory model and the
+    /// greedy solver.
     pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);

@@ -197,8 +197,8 @@ impl Request {
         Ok([2, 4].into_iter().filter(|&count| count <= most).collect())
     }
 
-    /// Returns the option that selects the solver or the memory model of the original tool, which
-    /// do not support pipelines; `None` if neither is selected.
+    /// Returns `--solver greedy` or `--memory-model classic` if the user gives one of them; `None`
+    /// if neither. They repeat the results of an older tool, which has no pipelines.
     pub(crate) fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),

@@ -123,9 +123,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the memory of the whole model on one IPU in each replica, to compare a split with.
-    /// Returns `None` if no split obeys the constraints, or if replicas share optimizer state and
-    /// `request` does not give their number.
+    /// Returns the memory of the whole model as a single stage, on one IPU in each replica, to
+    /// compare a split with. Returns `None` if the user's constraints prevent a single stage, or if
+    /// replicas share optimizer state and `request` does not give their number.
     pub fn on_one_ipu(&self, request: &Request) -> Result<Option<StageMemory>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;

@@ -49,8 +49,9 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
             comparison.reserve = None;
         }
         fit.comparison = Some(comparison);
-        // The comparison names the operations outside the layers as the prediction does (In and
-        // Out, or None for both). The rest of this report must use the same names.
+        // The comparison with the earlier report names the operations outside the layers as that
+        // report does: In and Out, or None for both. The rest of this report must use the same
+        // names.
         report.pseudo_layers = prediction.pseudo_layers;
     }
     Outputs {

@@ -47,8 +47,8 @@ pub struct Refusal {
     /// most in their end layers. Each range needs a cut of its own, so together they prove how
     /// many stages are needed.
     pub ranges: Vec<OverLimit>,
-    /// The names of the layers before which the user requires a cut. The proof of
-    /// `stages_needed` includes these cuts.
+    /// The names of the layers before which the user requires a cut (`--cut-before`). Each of these
+    /// cuts adds 1 to the lower bound `stages_needed`.
     pub cuts_before: LayerNames,
     /// A lower bound on the number of stages: one more than the cuts that must be made, which are
     /// one inside each range of `ranges` and one before each layer of `cuts_before`. `null` if no
@@ -57,8 +57,9 @@ pub struct Refusal {
     /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
     /// requested IPUs; `null` if no limit is enough.
     pub smallest_limit: Option<u64>,
-    /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
-    /// `smallest_limit` and the reserve; `null` if no memory is enough.
+    /// The lowest memory of each tile in bytes (`--mem-per-tile`) with which the model fits on the
+    /// requested IPUs; `null` if no memory is enough. A stage may take `smallest_limit` bytes of
+    /// it; the others stay free (`--reserve`).
     pub smallest_tile_memory: Option<u64>,
     /// The best split on tiles with `smallest_tile_memory` bytes each; `null` if the model fits
     /// on no tile size.

@@ -68,11 +68,13 @@ pub struct BestSplit {
     /// The options by which this split's request differs from the user's command, such as
     /// `--recompute layer`; empty for the answer to the user's own request.
     pub options: String,
-    /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0
-    /// if the peak is lower. Always 0 in `sizes`, in a sweep and in a plan.
+    /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0 if
+    /// the peak is lower. Computed only for the splits in the report's `refusal` and `pipeline`; 0
+    /// in all others.
     pub change: i64,
-    /// The command line that would make this split the answer; empty in `sizes`, and if the report
-    /// was made without a command line.
+    /// The command line that gives this split as its answer. Empty in the report's list `sizes`
+    /// (the best split for each recorded micro-batch size), and if the report was made without a
+    /// command line.
     pub command: String,
 }
 
@@ -122,8 +124,8 @@ pub struct PlanFacts {
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Whether each row of the sweep is the best of several pipelines. If false, all rows are
-    /// splits in one pipeline.
+    /// Whether several pipelines (schedule, recomputation, place of optimizer state) were tried for
+    /// each number of IPUs. If false, the splits of all rows are in one pipeline.
     pub compares_pipelines: bool,
     /// The best split for each number of IPUs, ascending by number of IPUs.
     pub rows: Vec<BestSplit>,
@@ -164,8 +166,8 @@ impl Inputs<'_> {
     }
 
     /// Describes the split of `claim`: the best split for the user's request with some options
-    /// changed. Leaves the field `change`, the difference from the peak of the report's own split,
-    /// at 0.
+    /// changed. The field `change` stays 0; use [`changed`](Self::changed) to compare the split
+    /// with the report's.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);

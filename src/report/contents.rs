@@ -48,10 +48,12 @@ pub struct Report {
     /// The memory that the compiler recorded in the profile, and the limit in bytes of each
     /// tile.
     pub memory: RecordedMemory,
-    /// The pseudo-layers, which stand for operations outside all layers: In (before the layers) and
-    /// Out (after them), or None. They determine what the layer name `null` means: In or None. With
-    /// `out-with-in`, the first IPU runs both In and Out: a list of layers that begins with `null`
-    /// (In) then ends with `"Out"`.
+    /// The pseudo-layers, which stand for operations outside all layers. They determine what the
+    /// layer name `null` means:
+    /// - `in-and-out`: In, the operations before the layers. Out, those after them, is `"Out"`.
+    /// - `out-with-in`: In and Out, both on the first IPU. A list of layers that begins with `null`
+    ///   then ends with `"Out"`.
+    /// - `none-first`: None, all operations without a layer (`--memory-model classic`)
     pub pseudo_layers: PseudoLayers,
     /// The memory of each layer as a stage of its own, in layer order. The pseudo-layers In and Out
     /// (the operations before and after the layers) or None have entries, too. With `out-with-in`,
@@ -211,10 +213,10 @@ impl Report {
             .collect()
     }
 
-    /// Adds a warning about each contradiction in the profile, and marks contradictions that could
-    /// change a verdict as `refused`. If any contradiction is refused, marks the report's split and
-    /// compilation as not fitting, and also the splits in a sweep, in `sizes`, in the pipeline's
-    /// alternatives and in the refusal.
+    /// Adds a warning about each contradiction in the profile, and marks contradictions as
+    /// `refused` if the bytes in doubt could change a verdict (fits or does not fit) of the report.
+    /// If any is refused, sets `fits` to `false` in the report's split and compilation, and in the
+    /// splits of `sweep`, `sizes`, `refusal` and `pipeline.alternatives`; other splits keep it.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

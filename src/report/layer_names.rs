@@ -1,6 +1,7 @@
-//! Makes the names of positions in the layer order (In, the layers, Out) for people. In
-//! [`LayerNames`], which programs read, the first position is `null` and Out is `"Out"`. People
-//! read `In`, `In Out` or `None` for the first position, depending on [`PseudoLayers`].
+//! Makes the names of positions in the layer order for people. The first position is `null` in
+//! [`LayerNames`], which programs read. By [`PseudoLayers`], people read `In` (the operations
+//! before the layers), `In Out` if the operations after the layers have this position too, or
+//! `None` (all operations without a layer, in the classic memory model).
 
 use crate::{
     escape::printable,

@@ -155,8 +155,8 @@ pub struct LiveSteps {
     /// if the program belongs to no operation. If outlined code belongs to several operations, the
     /// first one.
     pub operations: Vec<Option<String>>,
-    /// Bytes of the variables that are live at each drawn step but not at every step of the
-    /// program, summed over all tiles.
+    /// For each entry of `steps` (the steps that an HTML page draws), the bytes of the variables
+    /// that are live at the step but not at every step of the program, summed over all tiles.
     pub not_always_live: Vec<u64>,
     /// The variables that are live at each drawn step on the fullest tile of the whole model.
     #[serde(flatten)]
@@ -190,9 +190,9 @@ pub struct TileAtSteps {
     /// variable that several layers use counts in each of them. Empty if the report would have
     /// too many numbers.
     pub layers: Vec<LayerAtSteps>,
-    /// The largest variables of the tile, the largest first: the 20 largest at each drawn step
-    /// and the 10 largest of each layer. The list may be shorter on other tiles than the
-    /// fullest one.
+    /// The largest variables of the tile, the largest first: the 20 largest of those that are
+    /// always live, the 20 largest others at each step that the HTML page draws, and the 10 largest
+    /// of each layer. The list may be cut short on other tiles than the model's fullest one.
     pub variables: Vec<VariableAtSteps>,
 }
 

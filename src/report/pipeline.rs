@@ -20,8 +20,8 @@ pub struct PipelineFacts {
     pub pipeline: Pipeline,
     /// Whether the search chose the place of optimizer state, since the user gave none.
     pub state_by_default: bool,
-    /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
-    /// before the state is divided among replicas; `null` if all state is on the chip.
+    /// Bytes of the optimizer state that is kept off the chip or sharded over replicas, over all
+    /// tiles of all stages, before it is divided among replicas; `null` if state is neither.
     pub state_bytes: Option<u64>,
     /// Whether the search chose the schedule, since the user gave none.
     pub schedule_by_default: bool,
@@ -50,9 +50,9 @@ pub struct PipelineFacts {
     /// together than the report's pipeline; `null` if they are not faster, or if the user gave
     /// the number of replicas.
     pub with_replicas: Option<BestSplit>,
-    /// Bytes of gradients, over all tiles, that replicas would exchange in each step of the
-    /// pipeline `with_replicas`, the smaller pipeline with several replicas; `null` if
-    /// `with_replicas` is `null`.
+    /// Bytes of gradients, over all tiles, that the replicas of `with_replicas` (copies of a
+    /// smaller pipeline that work in parallel) would exchange in each step, which the time of the
+    /// step leaves out; `null` if `with_replicas` is `null`.
     pub gradient_bytes: Option<u64>,
 }
 
@@ -106,8 +106,8 @@ pub struct StagePipeline {
     /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
     /// first.
     pub stashed: Vec<LiveVariable>,
-    /// The bytes of the stage in the weight update; `null` if optimizer state stays on the
-    /// chip.
+    /// The bytes of the stage in the weight update; `null` unless the model is trained, with
+    /// optimizer state off the chip or sharded over replicas.
     pub update: Option<StageUpdate>,
 }
 
@@ -183,8 +183,8 @@ impl Inputs<'_> {
             .unwrap_or(1)
     }
 
-    /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` if optimizer
-    /// state stays on the chip.
+    /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` unless the
+    /// model is trained, with optimizer state off the chip or sharded over replicas.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let updates = memory.updates.iter();
         let (tile, fullest) =
@@ -208,7 +208,7 @@ impl Inputs<'_> {
 
     /// Returns what the pipeline adds to a stage: the copies of the tensors that it stashes
     /// (`stashed`), and the memory of the weight update. Returns `None` if there is no pipeline and
-    /// optimizer state is on the chip.
+    /// optimizer state is neither off the chip nor sharded over replicas.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

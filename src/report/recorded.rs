@@ -64,8 +64,8 @@ pub struct CategoryBytes {
     /// Bytes of the category, summed over all tiles of the profile or, if the record is about
     /// one IPU, over the tiles of this IPU.
     pub all_tiles: u64,
-    /// Bytes of the category on the tile with the most recorded bytes, of all tiles or of one
-    /// IPU's tiles; `null` if the totals of tiles are unknown.
+    /// Bytes of the category on one tile: of the tiles that `all_tiles` covers, the one with the
+    /// most bytes in use by all categories; `null` if the bytes in use on tiles are unknown.
     pub fullest_tile: Option<u64>,
 }
 

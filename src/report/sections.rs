@@ -214,8 +214,9 @@ fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
 
-/// Makes the section about the recorded sizes of a micro-batch: a table, and a sentence that says
-/// which size to record next.
+/// Makes the section about a model that was recorded with several micro-batch sizes: a table of the
+/// best split for each size, and a sentence about the largest size that fits and the next to
+/// record.
 fn sizes(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = table_if(!report.sizes.is_empty(), || tables::sizes(report));
     blocks.extend(lines(sentences::next_size(report)));
@@ -328,8 +329,9 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
     })
 }
 
-/// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, and
-/// a line in other forms of output. The section is empty if no configuration is recommended.
+/// Makes the section with the configuration that `--plan` recommends: one sentence, after a word
+/// such as `SUCCESS:` on a terminal, and after `recommended:` in other forms of output. The section
+/// is empty if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {

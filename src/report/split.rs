@@ -89,8 +89,8 @@ pub struct Stage {
     /// Bytes of the stage at each step of the program on its fullest tile; `null` if the stage
     /// has no steps.
     pub fullest_tile_curve: Option<Curve>,
-    /// The stash and the weight update of the stage; `null` if there is no pipeline and
-    /// optimizer state is on the chip.
+    /// The stash and the weight update of the stage; `null` if there is no pipeline and optimizer
+    /// state is neither off the chip nor sharded over replicas.
     pub pipeline: Option<StagePipeline>,
     /// The largest variables on the fullest tile of the stage at its peak; `null` if names of
     /// variables are unavailable, such as in a saved model.
@@ -117,7 +117,7 @@ pub struct FullestTile {
     pub variable_kinds: VariableKinds,
     /// The code and vertex state on the tile that every stage needs, whatever its layers are, in
     /// bytes by kind of contents. Kinds that are no code or vertex state, such as variables, are 0.
-    /// `null` for the classic memory model.
+    /// `null` with `--memory-model classic`, which leaves these bytes out.
     pub overhead_code: Option<TileParts>,
     /// The first step at which live variables of the stage take the most bytes on the tile;
     /// `null` if the stage has no steps.
@@ -158,8 +158,8 @@ pub struct Bucket {
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
-    /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
-    /// before every cut.
+    /// The name of the first layer after the cut; never `null`, the name of the position before all
+    /// layers, since no cut is before this position.
     pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each
     /// variable is added once. Variables between stages that are not next to the cut are
@@ -178,7 +178,7 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Move {
-    /// The name of the layer that moves across the cut, as a list with one entry.
+    /// The name of the one layer that moves across the cut, in a list like the layers of a stage.
     pub layers: LayerNames,
     /// The index of the stage to which the layer in `layers` moves.
     pub to_stage: u32,

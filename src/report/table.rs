@@ -150,8 +150,8 @@ pub enum Cell {
     Layers(LayerNames),
     /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
     Stages(Vec<LayerNames>),
-    /// Bytes and the number of bytes that is 100 %, such as the bytes and the limit of a tile.
-    /// People see the share in per cent.
+    /// A part and the whole in bytes, such as the bytes in use on a tile and its limit. People see
+    /// the part in per cent of the whole.
     Share(u64, u64),
 }
 

@@ -21,18 +21,19 @@ use std::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct WhatIf {
-    /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
-    /// the number of positions. If `profiles` would have too many numbers of bytes, only positions
-    /// near the cuts of the report's split and, if there is room, near the cuts of the splits in
-    /// `best`.
+    /// Positions of the layer order at which the reader of an HTML page can begin or end a stage,
+    /// ascending, from 0 (In) to the number of positions. If the model has too many layers to list
+    /// the bytes of all possible stages, only positions near the cuts of the report's split and, if
+    /// there is room, of the splits in `best` (the best for each number of IPUs).
     pub boundaries: Vec<u32>,
     /// The highest number of stages in a split that the reader of an HTML page can try.
     pub max_stages: u32,
     /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline
     /// whose stages keep copies of activations for these stages.
     pub by_stages_after: bool,
-    /// The bytes of possible stages and the cycles of layers, by profile: with `--amp`, each stage
-    /// may be compiled as in another profile. Without `--amp`, there is one entry.
+    /// The bytes of possible stages and the cycles of layers, one entry for each profile of the
+    /// model. There is only one, unless `--amp` names further profiles with other available memory
+    /// proportions: each stage may then be compiled with the proportion of any profile.
     pub profiles: Vec<ProfileNumbers>,
     /// The best split for each number of IPUs, ascending, or the split with the lowest peak
     /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
@@ -44,8 +45,8 @@ pub struct WhatIf {
     /// Bytes of memory of a tile, from the command line or the profile: one number for all
     /// IPUs, or one for each IPU. Empty if the report was made without a command line.
     pub memories: Vec<u64>,
-    /// Bytes of a tile that are kept free (`--reserve`), one number for each entry of `memories`.
-    /// The limit is the memory less these bytes.
+    /// Bytes that stay free on each tile (`--reserve`): one number for all IPUs, or one for each
+    /// IPU, as in `memories` (the memory of a tile). A stage may take the memory less these bytes.
     pub reserves: Vec<u64>,
     /// The arguments about the model and the constraints with which the HTML page begins a
     /// command line for another split. Empty if the report was made without a command line.
@@ -332,10 +333,10 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A split has at most 3 stages here. From boundary 0 to 1, a stage has two numbers of
-            // bytes, since 1 or 2 stages may follow it. From 0 to 2 (1 stage follows) and from 0 to
-            // 3 (none follows), it has one number. Stages that begin at boundary 1 have two numbers
-            // together, and the stage that begins at 2 has one.
+            // A stage can begin and end at boundaries 0 to 3, and a split has at most 3 stages.
+            // There is a number of bytes for each stage and each number of stages that may follow
+            // it: 4 for stages that begin at 0 (1 or 2 may follow the one that ends at 1), 2 for
+            // those from 1, and 1 for that from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {

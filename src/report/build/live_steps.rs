@@ -14,9 +14,9 @@ const MAX_STEPS: usize = 400;
 /// Lower bound on the steps that an HTML page draws. If the page would list too many variables, the
 /// number of drawn steps is halved, but not below this bound.
 const MIN_STEPS: usize = 25;
-/// Upper bound on the variables that an HTML page lists by name on the fullest tile of the model,
-/// since each takes about 110 bytes of the page. If there are more, fewer steps are drawn, but at
-/// least 25.
+/// Bound on the number of variables that an HTML page lists by name for the model's fullest tile.
+/// These are the largest at each step that the page draws. If they are more, the page draws fewer
+/// steps, but at least 25. Each variable takes about 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
 /// How many of the largest variables an HTML page lists for one drawn step on one tile.
 const LARGEST_OF_STEP: usize = 20;
@@ -36,8 +36,8 @@ const MAX_SUMS: usize = 400_000;
 /// model's fullest tile. Each of the other tiles may list an equal share of this number.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The steps that an HTML page draws, at most 400, and the variables that are live at these steps
-/// on the fullest tile of the model and on the other listed tiles.
+/// The steps of the program that the charts of an HTML page draw, at most 400, and the variables
+/// that are live at these steps on the fullest tiles of the model and of its pipeline stages.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
     /// The live bytes of the whole model as curves over the steps. `steps` has, among others, the

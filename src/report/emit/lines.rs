@@ -28,9 +28,9 @@ pub struct Line {
     /// - `free`: the number of IPUs without a stage; if there are none, the line is left out
     /// - `shortfall`: why the split does not fit; if it fits, the line is left out
     text: Vec<String>,
-    /// A position of the layer order (0 for In). `begins` says whether a stage must begin there,
-    /// and the value `stage` in `text` is the index of the stage that contains it. Missing if this
-    /// line of the configuration has neither of them.
+    /// The position of the layer order (0 for In) that this line of the configuration is about.
+    /// `begins` says whether a stage must begin there, and `stage` in `text` stands for the index
+    /// of the stage that contains it. Missing if the line uses neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, this line of configuration belongs only to splits in which a stage other than
@@ -47,11 +47,11 @@ pub struct Line {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
-    /// For each position of the layer order, a text such as the name of a part of the model, or an
-    /// empty text. The values `counts`, `numbers` and `lists` in `text` count or list the texts of
-    /// each stage, without empty texts. Texts after the last stage are one more list in `lists`; if
-    /// the split has a single stage, its list includes them. Empty if `text` has none of these
-    /// values.
+    /// For each position of the layer order, the name of a part of the model, or an empty text. In
+    /// `text`, `counts` and `numbers` stand for how many names the positions of each stage have,
+    /// and `lists` for these names. Names beyond the last stage (of Out, if it runs on the first
+    /// IPU) are one more list; with a single stage, they join its list. Empty if `text` has none of
+    /// these values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
@@ -70,9 +70,9 @@ pub struct Lines<'a> {
     /// The beginning of each line if the lines are notes for the user: a comment mark, or an empty
     /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
-    /// For each position of the layer order (In, a layer or Out), a text such as the name of a part
-    /// of the model, or an empty text. Lines that are added later get a copy of these texts if they
-    /// count or list them by stage.
+    /// For each position of the layer order (In, a layer or Out), the name of a part of the model,
+    /// or an empty text. A line that is added later gets a copy if it states which names each stage
+    /// has, or how many.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
@@ -104,11 +104,13 @@ impl<'a> Lines<'a> {
         });
     }
 
-    /// Adds a line of configuration that belongs only to some splits. If `begins` is true, these
-    /// are the splits in which a stage other than the first begins at `position` of the layer
-    /// order; if it is false, all other splits. If only one split is written and the line does not
-    /// belong to it, nothing is added. [`STAGE`] in `text` stands for the index of the stage that
-    /// contains `position`.
+    /// Adds a line of configuration that belongs only to some splits:
+    /// - if `begins` is true, to splits in which a stage other than the first begins at `position`
+    ///   of the layer order
+    /// - otherwise, to all other splits
+    ///
+    /// If only one split is written and the line does not belong to it, nothing is added. [`STAGE`]
+    /// in `text` stands for the index of the stage that contains `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {

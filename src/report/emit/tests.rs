@@ -289,8 +289,9 @@ fn tensorflow_names_keras_layers_or_scopes() {
         "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
     );
     has(&text, "WARNING: layer b runs before stage 1, too");
-    // A stage may begin with a module outside the model's own scope. The name of this module does
-    // not show which Keras layer calls it.
+    // The name of the first module of a stage may not begin with the model's name, as `shared` does
+    // not. It then does not show which Keras layer calls the module, so the configuration has a
+    // placeholder.
     let leaf = report.split.as_mut().unwrap().modules[3]
         .leaf
         .replace("shared".into());

@@ -164,8 +164,8 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the curve of the live bytes of an IPU, summed over its tiles and thinned to fewer
-    /// points; `None` if the profile has no live bytes of IPUs.
+    /// Returns the live bytes at the steps of the program, summed over the tiles of the IPU with
+    /// index `ipu` and thinned to fewer points; `None` if the profile has no live bytes of IPUs.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;

@@ -108,8 +108,8 @@ pub struct RecordedTileFacts {
     pub tile_of_ipu: u32,
     /// Bytes in use on the fullest tile, without gaps between variables.
     pub bytes: u64,
-    /// Bytes that may be in use on the fullest tile, which is the memory of a tile less the
-    /// reserve.
+    /// Bytes that may be in use on each tile of the IPU: the memory of a tile less the bytes that
+    /// must stay free (`--reserve`).
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the limit is
     /// exceeded.
@@ -354,9 +354,9 @@ impl TileParts {
         }
     }
 
-    /// Counts the stash as variables if `has_stash` is false, and accumulators as variables if
-    /// `has_accumulators` is false. The result can be compared with the bytes of a tile for which
-    /// these kinds are unknown.
+    /// Adds the bytes of the stash to those of variables if `has_stash` is false, and the bytes of
+    /// accumulators if `has_accumulators` is false. The result is comparable with a tile whose
+    /// record does not distinguish them from other variables.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum([self.variables, mem::take(&mut self.stash)]);

@@ -96,8 +96,8 @@ const SMALL: usize = 100_000;
 /// Each function removes from a report one part that only drawings need. The functions are applied
 /// in this order until the report is small enough for an HTML page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
-    // Drop from the report the live bytes by layer and step, except on the fullest tile of the
-    // model.
+    // A page that is too large loses the live bytes by layer and step, except on the model's
+    // fullest tile.
     |report| {
         for tile in report
             .live_steps
@@ -107,15 +107,16 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             tile.layers.clear();
         }
     },
-    // Drop from the report the live variables of all tiles except the fullest tile of the model.
+    // A page that is too large loses the live variables of all tiles except the model's fullest
+    // tile.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();
         }
     },
-    // Drop the bytes of at least half of the possible stages, from which the HTML page computes the
-    // splits that its reader tries. Stages that begin and end near the cuts of the report's split
-    // or of the best splits are kept.
+    // A page that is too large loses at least half of the bytes of possible stages, from which it
+    // computes the splits that its reader tries. Stages that begin and end near the cuts of the
+    // report's split or of the best splits stay.
     |report| {
         let stages = report.stages().iter().skip(1);
         let cuts = Vec::from_iter(stages.map(|stage| stage.positions.start));
@@ -123,7 +124,8 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
-    // Drop from the report the largest variables of each tile, except on the 200 fullest tiles.
+    // A page that is too large loses the lists of the largest variables of each tile, except on the
+    // 200 fullest tiles.
     |report| {
         if let Some(map) = &mut report.memory.tile_map
             && let Some(lists) = &mut map.variables
@@ -132,14 +134,15 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // Drop the bytes of all possible stages, so that the page's reader cannot move cuts.
+    // A page that is too large loses the bytes of all possible stages, so its reader cannot move
+    // cuts.
     |report| report.what_if = None,
-    // Drop all live variables, so that the HTML page has no chart of them.
+    // A page that is too large loses its chart of live variables.
     |report| report.live_steps = None,
-    // Drop the contents of each tile, so that the page has no map of tiles.
+    // A page that is too large loses its map of tiles.
     |report| report.memory.tile_map = None,
-    // Drop from the report the versions and options that the framework and the application wrote
-    // beside the profile.
+    // A page that is too large loses the versions and options that the framework and the
+    // application wrote beside the profile.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 

@@ -75,8 +75,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
-    // A tile cannot have more memory than the tiles of the target, so more is not proposed. The
-    // verdict already says by how many bytes the model is over the limit.
+    // No tile can have more memory than those of the profile's machine, so no larger
+    // `--mem-per-tile` is proposed.
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= report.provenance.target.bytes_per_tile
     {
