@@ -131,7 +131,7 @@ impl Outputs<'_> {
         let Some(split) = &report.split else {
             return Ok(true);
         };
-        let is_planned = results.plan && !results.wants_verdict();
+        let is_planned = report.plan.is_some() && !results.wants_verdict();
         if !is_planned {
             self.print_part(ScreenPart::Verdict);
         }

@@ -215,8 +215,8 @@ impl Report {
 
     /// Adds a warning about each contradiction in the profile, and marks contradictions as
     /// `refused` if the bytes in doubt could change a verdict (fits or does not fit) of the report.
-    /// If any is refused, sets `fits` to `false` in the report's split and compilation, and in the
-    /// splits of `sweep`, `sizes`, `refusal` and `pipeline.alternatives`; other splits keep it.
+    /// If any is refused, leaves out everything that says whether the model would fit with other
+    /// options, and sets `fits` to `false` in the splits and the compilation that are left.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
@@ -225,26 +225,22 @@ impl Report {
         if self.has_verdict() {
             return self;
         }
+        (self.plan, self.refusal, self.what_if) = (None, None, None);
+        self.sizes.clear();
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.alternatives.clear();
+            pipeline.with_replicas = None;
+        }
+        let rows = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
+        rows.chain(self.given.iter_mut().map(|given| &mut given.best))
+            .for_each(|split| split.fits = false);
         if let Some(split) = &mut self.split {
             split.fits = false;
-        }
-        let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
-            (refusal
-                .relaxations
+            split
+                .by_counts
                 .iter_mut()
-                .map(|relaxed| &mut relaxed.answer))
-            .chain(&mut refusal.on_more_ipus)
-            .chain(&mut refusal.with_memory)
-        });
-        (self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows))
-            .chain(&mut self.sizes)
-            .chain(
-                self.pipeline
-                    .iter_mut()
-                    .flat_map(|own| &mut own.alternatives),
-            )
-            .chain(ways_out)
-            .for_each(|split| split.fits = false);
+                .for_each(|other| other.fits = false);
+        }
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
             fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);

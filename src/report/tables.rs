@@ -158,7 +158,7 @@ pub fn sweep_table(report: &Report) -> Table {
         let of_micro_batch = step.map(|step| step.cycles.div_ceil(step.micro_batches.max(1)));
     {
         "IPUs" Count (.ipus),
-        "Fits" Text (.fits),
+        "Fits" Text (report.has_verdict().then_some(row.fits)),
         "Peak memory" Bytes (.fullest_tile_bytes),
         "Free" Free (.free),
         "Over all cuts" Bytes (.cut_bytes),

@@ -53,9 +53,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns whether the split fits in the earlier and in the later report; `None` for a report
-    /// without a split.
+    /// without a split or without a verdict.
     fn fits(&self) -> [Option<bool>; 2] {
-        self.reports.map(|report| Some(report.split.as_ref()?.fits))
+        self.reports.map(|report| {
+            let split = report.split.as_ref()?;
+            report.has_verdict().then_some(split.fits)
+        })
     }
 
     /// Returns whether the split of the later report no longer fits. An earlier report without a
@@ -189,7 +192,7 @@ impl Comparison<'_> {
                 .map(|report| of_split(report).unwrap_or(Cell::Empty))
         };
         let rows = [
-            ("Fits", both(|_, split| split.fits.into())),
+            ("Fits", self.fits().map(Cell::from)),
             ("Limit", both(|_, split| split.limit.into())),
             ("IPUs", both(|_, split| split.max_stages.into())),
             ("Stages", both(|_, split| split.stages.len().into())),

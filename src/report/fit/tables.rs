@@ -17,7 +17,7 @@ pub fn ipus(report: &Report) -> Table {
         => []
         "IPU" Count (.ipu),
         NotZero "Layers" Layers (.layers),
-        "Fits" Text (.fits),
+        "Fits" Text (report.has_verdict().then_some(ipu.fits)),
         => [.fullest_tile]
         "Limit" Bytes (.limit),
         "Tile" Count (.tile),

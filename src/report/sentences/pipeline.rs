@@ -83,7 +83,7 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
         StatePlace::OffChip if step.is_some_and(|step| step.streaming_is_counted == Some(true)) => {
             ""
         }
-        _ if !facts.state_by_default || report.given.is_some() => "",
+        _ if !facts.state_by_default || report.given.is_some() || !report.has_verdict() => "",
         _ if report.fitting_split().is_some() => {
             "; with optimizer state on the chip it does not fit"
         }

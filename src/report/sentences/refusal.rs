@@ -218,7 +218,7 @@ fn without(relaxation: &RelaxationFacts) -> String {
 /// fullest tiles and by the time of a step. Returns `None` if the user gave no split.
 pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
-    let fits = if given.best.fits {
+    let fits = if given.best.fits || !report.has_verdict() {
         ""
     } else {
         ", which does not fit either,"

@@ -129,12 +129,14 @@ fn without_a_verdict_no_form_has_one() {
     let lost = "memory_by_category";
     for (fixture, options, at) in [
         ("impossible", "--solve --sweep --num-ipus=4", "/split/fits"),
+        ("training-pipeline", "--solve --explain", "/split/fits"),
         (COMPILED, "--fit", "/fit/fits"),
     ] {
         let case = Case::loose_of(fixture).sql(&format!("DELETE FROM {lost}"));
         let options = format!("{options} --allow-incomplete");
         let (run, report, texts) = exported(&case, &options);
         run.exits(3);
+        assert!(!run.err.contains(" it does not fit") && !run.err.contains("fits"));
         assert_eq!(report.pointer(at), Some(&false.into()), "{fixture}");
         let rows = found_by(&report, "rows");
         let found = ["table", "tile", "recorded", "refused"].map(|key| rows[key].clone());
