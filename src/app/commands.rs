@@ -145,7 +145,7 @@ impl Options {
             && self.request().of_original().is_none();
         let is_full = report.stages().iter().any(|stage| {
             let tile = &stage.fullest_tile;
-            u128::from(tile.bytes) * 100 > u128::from(tile.limit) * 95
+            i128::from(tile.free) * 20 < i128::from(tile.limit)
         });
         if !takes_others || !is_full {
             return None;

@@ -3,28 +3,32 @@
 //! That is a third faster than a call of SQLite for each row and several for each of its cells.
 
 use crate::parallel::lock;
-use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::{Connection, types::ValueRef};
-use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use rusqlite::{
+    Connection,
+    functions::{Context, FunctionFlags},
+    types::ValueRef,
+};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex},
+};
 
 /// Name of the SQL function that stores its arguments, the cells of one row.
 pub const STORE: &str = "store_row";
 
 /// Number of rows after which a batch is full.
-const ROWS: usize = 128;
+const ROWS: usize = 64;
 
 /// A batch of rows is full once its texts and blobs have this many bytes.
 const BYTES: usize = 1 << 14;
 
-/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`]. Their ends fit 32 bits,
-/// since a cell of SQLite has at most 2 GiB.
+/// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`].
 pub enum StoredCell {
     Null,
     Integer(i64),
     Real(f64),
-    Text(Range<u32>),
-    Blob(Range<u32>),
+    Text(Range<usize>),
+    Blob(Range<usize>),
 }
 
 /// The cells of consecutive rows.
@@ -66,10 +70,10 @@ impl RowBatch {
         self.rows == ROWS || self.bytes.len() >= BYTES
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
-        let start = self.bytes.len() as u32;
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        start..self.bytes.len() as u32
+        start..self.bytes.len()
     }
 
     /// Iterates over the cells of each row.
@@ -90,7 +94,7 @@ impl StoredCell {
     /// cell belongs to.
     #[inline(always)]
     pub fn value<'b>(&self, bytes: &'b [u8]) -> ValueRef<'b> {
-        let bytes = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        let bytes = |range: &Range<usize>| &bytes[range.clone()];
         match self {
             Self::Null => ValueRef::Null,
             Self::Integer(value) => ValueRef::Integer(*value),

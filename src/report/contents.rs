@@ -231,16 +231,14 @@ impl Report {
             pipeline.alternatives.clear();
             pipeline.with_replicas = None;
         }
-        let rows = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
-        rows.chain(self.given.iter_mut().map(|given| &mut given.best))
-            .for_each(|split| split.fits = false);
         if let Some(split) = &mut self.split {
             split.fits = false;
-            split
-                .by_counts
-                .iter_mut()
-                .for_each(|other| other.fits = false);
         }
+        let by_counts = self.split.iter_mut().flat_map(|split| &mut split.by_counts);
+        (self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows))
+            .chain(self.given.iter_mut().map(|given| &mut given.best))
+            .chain(by_counts)
+            .for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
             fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);

@@ -21,7 +21,7 @@ pub fn stages(report: &Report) -> Table {
         "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
         "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
         "Layers" Layers (.layers),
-        "Fits" Text (tile.bytes <= tile.limit),
+        "Fits" Text (report.has_verdict().then_some(tile.free >= 0)),
         => [.fullest_tile]
         "Limit" Bytes (.limit),
         "Tile" Count (.tile),
@@ -186,10 +186,8 @@ pub fn sweep_table(report: &Report) -> Table {
 
 /// Makes the table of the recorded sizes of a micro-batch: a row for each size with its best split.
 pub fn sizes(report: &Report) -> Table {
-    table!("sizes", &report.sizes, |size|
-        let step = size.step.as_ref();
-    {
-        "Samples" Count (step.and_then(|step| step.micro_batch)),
+    table!("sizes", &report.sizes, |size| {
+        "Samples" Count (.step?.micro_batch),
         "Fits" Text (.fits),
         "IPUs" Count (.ipus),
         "Peak memory" Bytes (.fullest_tile_bytes),

@@ -4,7 +4,7 @@
 use super::bounds::{RestActivity, RestBounds};
 use crate::{
     solve::problem::CompiledStage,
-    time::{Passes, SlotKind, Slots, StageTimes},
+    time::{Passes, SlotKind, Slots},
 };
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Beginning {
     /// works) in which stages after this beginning of a split still have work. Slots whose bounds
     /// are equal for any cuts form a group ([`Level`]), which has one entry.
     pub busiest: Vec<u64>,
-    /// Bytes that determine the time of copies between IPUs, as [`StageTimes::with_copies`]
+    /// Bytes that determine the time of copies between IPUs, as `StageTimes::with_copies`
     /// computes them for the stages of this beginning of a split. One entry per profile that the
     /// next stage may have, since the bytes that the next stage sends back depend on its profile.
     pub sent: Vec<[u128; 2]>,
@@ -164,13 +164,12 @@ impl Term {
 }
 
 impl Level {
-    /// Returns the levels of the search for splits into `stages` stages, in order. Level n adds
-    /// stage n to the beginnings of splits, which have n stages so far.
-    pub fn of_all(times: &StageTimes, stages: usize) -> Vec<Self> {
-        let (depth, micro_batches) = (times.pipeline_depth(stages), times.micro_batches(stages));
-        let slots = Slots::new(times.order(), depth, Some(micro_batches));
+    /// Iterates over the levels of the search for splits into `stages` stages, in order. Level n
+    /// adds stage n to the beginnings of splits, which have n stages so far. `slots` are those of a
+    /// step with `stages` stages.
+    pub fn of_all(slots: &Slots, stages: usize) -> impl Iterator<Item = Self> {
         let mut kinds: Vec<(&SlotKind, usize)> = slots.kinds.iter().map(|kind| (kind, 0)).collect();
-        let level = |stage| {
+        (0..stages).map(move |stage| {
             let own: Vec<Term> = kinds
                 .iter()
                 .map(|&(kind, from)| Term::new(kind, from, stage, stages))
@@ -194,8 +193,7 @@ impl Level {
                 open,
                 closed,
             }
-        };
-        (0..stages).map(level).collect()
+        })
     }
 
     /// Returns [`Beginning::busiest`] after the stage `next` was placed: for each group of slots

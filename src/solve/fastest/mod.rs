@@ -25,7 +25,7 @@ use super::{
     plan::{Plan, Score, Solution},
     problem::CompiledStage,
 };
-use crate::time::{Rate, StageTimes};
+use crate::time::{Rate, Slots, StageTimes};
 use beginning::{Beginning, Level, NextStage, without_beaten};
 use bounds::{RestsByStages, rests};
 use std::{collections::BTreeMap, slice, sync::Arc};
@@ -175,7 +175,13 @@ impl<'a> StageSearch<'a> {
             sends: of_last.min().unwrap_or(0),
             ..Beginning::default()
         }];
-        for level in Level::of_all(self.times[0], self.stages) {
+        let first = self.times[0];
+        let depth = first.pipeline_depth(self.stages);
+        let slots = Slots::new(first.order(), depth, Some(self.at_least.micro_batches));
+        for level in Level::of_all(&slots, self.stages) {
+            if beginnings.is_empty() {
+                break;
+            }
             let share = *left / (self.stages - level.stage) as u64;
             let mut unused = share;
             let (found, least) = self.extended(&beginnings, &level, best, &mut unused);
