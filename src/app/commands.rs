@@ -147,7 +147,7 @@ impl Options {
             let tile = &stage.fullest_tile;
             i128::from(tile.free) * 20 < i128::from(tile.limit)
         });
-        if !takes_others || !is_full {
+        if !takes_others || !is_full || !report.has_verdict() {
             return None;
         }
         let setting = match report.framework() {

@@ -191,10 +191,10 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Merges lists of uses (groups of variables), one ascending list per lane (tile), and appends
-    /// them to `rows`, each use with its bytes in all lanes. Each list comes with an offset, which
-    /// turns the number of a use into its index in [`CountedUses`]. All tiles have the same offset,
-    /// so that of the first is used. The list of a lane without a tile is empty.
+    /// Merges lists of groups of variables (uses), one ascending list per tile (lane), and appends
+    /// them to `rows`: each group once, with its bytes on every tile. The first number of a list is
+    /// an offset, equal for all tiles, which turns the number of a group into its index in
+    /// [`CountedUses`]. The list of a lane without a tile is empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);

@@ -192,11 +192,11 @@ impl FlowUses {
 /// Returns the edges of the data flow (from a writer of variables to the later users) for one live
 /// range of variables. `users` has all uses in this range, ascending by step.
 ///
-/// The first user writes the variables. If it copies from or to the host, the host counts as the
-/// writer. A later user also writes them if they are the destination of its exchange. There is one
-/// edge for each writer, to all users after it. Each edge comes with the number of entries of
-/// `users` that were read for it. The caller adds up these numbers and rejects a profile if their
-/// sum is too large, as damage may cause.
+/// The first user writes the variables. If it is a copy from or to the host, the writer is the host
+/// instead. A later user also writes them if they are the destination of its exchange. Each writer
+/// has one edge, which leads to all users after it, also to those after the next writer. Each edge
+/// comes with the number of entries of `users` that were read for it. The caller adds up these
+/// numbers and rejects a profile if their sum is too large, as damage may cause.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()

@@ -38,12 +38,7 @@ use crate::{
     model::Model,
 };
 use flate2::Crc;
-use std::{
-    cmp::Ordering,
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::{cmp::Ordering, fs, path::Path};
 
 /// The first bytes of a saved model. They contain a byte with the high bit set and line ends of two
 /// kinds: a program that converts the file as text changes these bytes, so the damage is detected.
@@ -78,27 +73,12 @@ pub fn save(model: &Model, path: &Path) -> Result<()> {
 pub fn load(path: &Path) -> Result<Model> {
     let size = file_metadata(path)?.len();
     check_header(&first_bytes(path, HEADER as u64)?, size)?;
-    let bytes = read_halves(path, size as usize)?;
+    let bytes = fs::read(path)?;
     let model = from_bytes(&bytes);
     // Another thread frees the bytes of the file: for a large file, this takes as long as checking
     // the model.
     rayon::spawn(|| drop(bytes));
     model
-}
-
-/// Reads the first `size` bytes of the file at `path`, half of them on another thread, since a
-/// single thread takes long for the first access to so much new memory.
-fn read_halves(path: &Path, size: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; size];
-    let (first, second) = bytes.split_at_mut(size / 2);
-    let read = |half: &mut [u8], start| {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(half)
-    };
-    let (one, other) = rayon::join(|| read(first, 0), || read(second, size as u64 / 2));
-    one.and(other)?;
-    Ok(bytes)
 }
 
 /// Returns whether the file begins like a saved model. If so, [`load`] gives a better error than a

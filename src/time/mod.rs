@@ -131,9 +131,9 @@ pub struct PositionCycles {
     /// follows. `null` if Out (the operations after the last layer) runs on the first IPU or
     /// optimizer state is streamed, since the time then depends on more than these numbers.
     pub step: Option<StepNumbers>,
-    /// Whether Out (the operations after the last layer) runs on the first IPU. The entries of the
-    /// first position then include the cycles of Out. If a split has several stages, Out is one
-    /// more stage after them, the last of the pipeline. So `recomputed_last` is only for a split
+    /// Whether Out (the operations after the last layer) runs on the first IPU. The cycles of the
+    /// first position then include those of Out. If a split has several stages, Out is the last
+    /// stage of the pipeline, after all of them. `recomputed_last` then only applies to a split
     /// into a single stage.
     pub is_out_first: bool,
 }

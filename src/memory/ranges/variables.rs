@@ -189,9 +189,10 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Extends `window`, a range of places (steps at which a peak is possible; end exclusive), so
-    /// that it also has the places of one more layer or phase. `layer` is the first and the last
-    /// liveness step (both inclusive) of this layer or phase. `None` stands for no steps.
+    /// Returns `window`, extended to the steps of one more layer or phase. `layer` is the first and
+    /// the last liveness step (both inclusive) of the layer or phase; `None` if it has no steps.
+    /// `window` is a range (end exclusive) of indices into the list of steps at which a peak is
+    /// possible; `None` if it is empty.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,

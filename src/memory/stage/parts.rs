@@ -17,9 +17,10 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Bytes of control code.
     pub control_code: u64,
-    /// Bytes that every stage needs, whatever its layers: code, and variables that are live at the
-    /// step at which the tile takes the most bytes. 0 with `--memory-model classic`, which leaves
-    /// these bytes out, as the original tool does.
+    /// Bytes that every stage needs, whatever its layers: code and variables that belong to no
+    /// layer. Variables count if they are live at the step at which the stage's fullest tile takes
+    /// the most bytes. 0 with `--memory-model classic`, which leaves these bytes out, as the
+    /// original tool does.
     pub overhead: u64,
     /// Fragmentation in bytes: the stage's share of the recorded bytes that no variable explains,
     /// such as gaps between variables. 0 with `--memory-model classic`.

@@ -298,7 +298,8 @@ impl ModuleLayers {
     ///   layers before it.
     /// - After the last block, it moves to Out, with its layer and all layers after it.
     /// - In between, it leaves its layer if it uses no results of other operations, as an embedding
-    ///   does. The flow of data then places it. A layer that runs several times leaves as a whole.
+    ///   does. Its place then follows from the operations that use its results. A layer that runs
+    ///   several times leaves as a whole. All other operations stay.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();

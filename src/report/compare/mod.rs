@@ -62,10 +62,10 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns whether the split of the later report no longer fits. An earlier report without a
-    /// split counts as one whose split fitted.
+    /// split counts as one whose split fitted, one without a verdict as one whose split did not.
     pub fn is_worse(&self) -> bool {
-        let [before, now] = self.fits();
-        before != Some(false) && now == Some(false)
+        let before = self.reports[0].split.as_ref();
+        before.is_none_or(|split| split.fits) && self.fits()[1] == Some(false)
     }
 
     /// Returns the layers that need more bytes in the later report than in the earlier one, on
@@ -252,7 +252,7 @@ impl Comparison<'_> {
     /// earlier one, and which layer grew most. `look` has the units and colours of the text.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
-            [_, None] => (Severity::Notable, "no split to judge"),
+            [_, None] => (Severity::Notable, "there is no verdict"),
             [Some(true), Some(false)] => (Severity::Bad, "it fitted and no longer does"),
             [Some(false), Some(true)] => (Severity::Good, "it fits, and did not before"),
             [_, Some(true)] => (Severity::Good, "it fits"),

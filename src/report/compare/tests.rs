@@ -5,6 +5,7 @@ use crate::{
     report::terminal::TextStyle,
     report::testing::report,
     report::{Table, json},
+    witnesses::Contradiction,
 };
 
 fn written(report: &Report) -> Vec<u8> {
@@ -92,7 +93,7 @@ fn what_fitted_must_go_on_fitting() {
         (Some(false), Some(true), false, "did not before"),
         (None, Some(false), true, "it does not fit"),
         (None, Some(true), false, "it fits;"),
-        (Some(true), None, false, "no split"),
+        (Some(true), None, false, "no verdict"),
     ];
     for (before, now, worse, sentence) in cases {
         let reports = [before, now].map(fitting);
@@ -101,6 +102,18 @@ fn what_fitted_must_go_on_fitting() {
         let summary = comparison.summary(&TextStyle::default());
         assert!(summary.contains(sentence), "{sentence} in {summary}");
         assert_eq!(before.is_none(), !comparison.warnings.is_empty());
+    }
+    // A report without a verdict marks its split as not fitting.
+    let mut without = fitting(Some(false));
+    without.contradictions = vec![Contradiction::without_rows("vars_info", 1)];
+    for (reports, sentence) in [
+        ([&without, &fitting(Some(false))], "it does not fit"),
+        ([&fitting(Some(true)), &without], "no verdict"),
+    ] {
+        let comparison = Comparison::new(reports[0], reports[1]);
+        assert!(!comparison.is_worse());
+        let summary = comparison.summary(&TextStyle::default());
+        assert!(summary.contains(sentence), "{sentence} in {summary}");
     }
 }
 

@@ -129,10 +129,9 @@ impl StageLives {
         Ok(found)
     }
 
-    /// Stores `parts`, the liveness steps of variables in stages: the steps in `self.steps`, and in
-    /// `self.parts` for each part its condition on stages and the range of its steps. Returns the
-    /// range of the new entries of `self.parts`. New sets of positions (In, layers, Out) are added
-    /// to `sets`.
+    /// Stores `parts`: liveness steps of variables, each part with the condition that a stage must
+    /// meet for the variables to be live in it at these steps. Returns the range of the new entries
+    /// of `self.parts`. New sets of positions (In, layers, Out) are added to `sets`.
     fn store(
         &mut self,
         parts: Vec<LifePart>,
@@ -531,8 +530,8 @@ struct Lives {
     /// Ranges of liveness steps at which tensors with the same users are live only in stages with
     /// at least one of `others`: users that do not make the tensors.
     beside: Vec<Held>,
-    /// The users (In, layers, Out) of a group of tensors, without the one that makes them. If the
-    /// tensors are live only in the forward pass, users that are not recomputed are left out, since
-    /// they do not need the tensors a second time.
+    /// The users (In, layers, Out) of a group of tensors, without the user that makes the tensors.
+    /// If the tensors are live only in the forward pass, only users whose forward pass is recomputed
+    /// are listed.
     others: Vec<u32>,
 }

@@ -135,7 +135,7 @@ const addPaste = (parent) => {
   addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', text);
   follow(TRIED, () => {
     const now = known?.isMoved() ? known.tried() : null;
-    const isOver = now ? now.faults.length > 0 : !report.split?.fits;
+    const isOver = now ? now.faults.length > 0 : !report.split?.fits && !report.contradictions.some(({ refused }) => refused);
     said.textContent = `To paste (${form.form})${now ? ', with the cuts that you moved' : ''}${isOver ? ', which does not fit' : ''}:`;
     text.textContent = printable(shownConfiguration(form));
   });
