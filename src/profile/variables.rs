@@ -86,14 +86,13 @@ impl Variables {
                 Some(run) if run.end == id => run.end += 1,
                 _ => part.ids.push(id..id + 1),
             }
-            let mut label = 0;
             if has_names
                 && persistent.get(class as usize) == Some(&true)
                 && labelled == Some(category as usize)
             {
-                label = part.labels.number((row.unsigned(5)?, row.optional(6)?));
+                let label = part.labels.number((row.unsigned(5)?, row.optional(6)?));
+                part.labelled.push((own.tiles.len() as u32 - 1, label));
             }
-            own.label_of.push(label);
             Ok(())
         })?;
         Self::join(parts, category_names, database)
@@ -108,12 +107,16 @@ impl Variables {
         category_names: Vec<String>,
         database: &Database,
     ) -> Result<Self> {
-        let mut labels = LabelKeys::default();
+        let count = parts.iter().map(|part| part.variables.len()).sum();
+        let (mut labels, mut label_of) = (LabelKeys::default(), vec![0; count]);
+        // The variables of this part and of all later ones.
+        let mut rest = &mut label_of[..];
         for part in &mut parts {
             let numbers = labels.absorb(take(&mut part.labels));
-            for label in &mut part.variables.label_of {
-                *label = numbers[*label as usize];
+            for (variable, label) in take(&mut part.labelled) {
+                rest[variable as usize] = numbers[label as usize];
             }
+            rest = &mut rest[part.variables.len()..];
         }
         let var_ids = parts
             .iter()
@@ -131,7 +134,7 @@ impl Variables {
             classes: column(&mut parts, |part| &mut part.classes),
             categories: column(&mut parts, |part| &mut part.categories),
             category_names,
-            label_of: column(&mut parts, |part| &mut part.label_of),
+            label_of,
             labels: labels.read(database)?,
         })
     }
@@ -184,10 +187,13 @@ impl Variables {
 /// The lowered variables in a range of rows of `vars_info`.
 #[derive(Default)]
 struct Part {
-    /// The variables, but without ids. Their labels are indices into `labels`.
+    /// The variables, but without ids and labels.
     variables: Variables,
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
+    /// The variables that have a label, as indices into `variables`, each with the index of its
+    /// label in `labels`.
+    labelled: Vec<(u32, u32)>,
     labels: LabelKeys,
 }
 
