@@ -103,10 +103,9 @@ pub fn by_tile<'a>(
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let mut runs = bytes.runs();
-    // Usually, `tiles` are all tiles of the model. A look at the first and the last of the `runs`
-    // (neighbouring tiles with equal bytes) then avoids a binary search, which reads distant memory
-    // addresses.
-    if runs.first().is_some_and(|run| run.to <= tiles.start) {
+    // Usually, `tiles` are all tiles of the model. A look at the last of the `runs` (neighbouring
+    // tiles with equal bytes) then avoids a binary search, which reads distant memory addresses.
+    if tiles.start > 0 && runs.first().is_some_and(|run| run.to <= tiles.start) {
         runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     }
     if runs.last().is_some_and(|run| run.from >= tiles.end) {

@@ -85,7 +85,8 @@ impl LiveClasses {
         ranges.retain(|&(class, ..)| always_live.get(class as usize) == Some(&false));
         let always = (0..).zip(&always_live).filter(|own| *own.1 && steps > 0);
         ranges.extend(always.map(|(class, _)| (class, 0, steps)));
-        ranges.sort_unstable();
+        // A stable sort is faster here, since the list consists of two parts that are in order.
+        ranges.sort();
         ranges.dedup_by(|next, last| {
             let is_one = next.0 == last.0 && next.1 <= last.2;
             if is_one {
@@ -93,9 +94,15 @@ impl LiveClasses {
             }
             is_one
         });
-        let start = |class| ranges.partition_point(|range| range.0 < class);
+        let mut starts = vec![0; always_live.len() + 1];
+        for &(class, ..) in &ranges {
+            starts[class as usize + 1] += 1;
+        }
+        for class in 1..starts.len() {
+            starts[class] += starts[class - 1];
+        }
         Self {
-            starts: (0..=always_live.len() as u32).map(start).collect(),
+            starts,
             ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
             always_live,
             steps,
