@@ -123,16 +123,11 @@ impl Database {
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let mut values = Vec::new();
-        self.query(
-            table,
-            columns,
-            &select(table, columns, "", "1", ""),
-            [],
-            |row| {
-                values.push(read(row)?);
-                Ok(true)
-            },
-        )?;
+        let sql = select(table, columns, "", "1", "");
+        self.query(table, columns, &sql, [], |row| {
+            values.push(read(row)?);
+            Ok(true)
+        })?;
         Ok(values)
     }
 

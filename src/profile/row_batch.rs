@@ -16,10 +16,10 @@ use std::{
 /// Name of the SQL function that stores its arguments, the cells of one row.
 pub const STORE: &str = "store_row";
 
-/// Number of rows after which a batch is full.
-const ROWS: usize = 64;
+/// A batch of rows is full once it has this many cells.
+const CELLS: usize = 512;
 
-/// A batch of rows is full once its texts and blobs have this many bytes.
+/// A batch of rows is also full once its texts and blobs have this many bytes.
 const BYTES: usize = 1 << 14;
 
 /// A cell of a row. Texts and blobs are ranges of [`RowBatch::bytes`].
@@ -36,7 +36,8 @@ pub enum StoredCell {
 pub struct RowBatch {
     /// The cells of one row after another. All rows have equally many.
     cells: Vec<StoredCell>,
-    rows: usize,
+    /// Number of cells of a row.
+    width: usize,
     /// The bytes of all texts and blobs.
     pub bytes: Vec<u8>,
 }
@@ -66,8 +67,8 @@ impl RowBatch {
             };
             self.cells.push(cell);
         }
-        self.rows += 1;
-        self.rows == ROWS || self.bytes.len() >= BYTES
+        self.width = row.len();
+        self.cells.len() >= CELLS || self.bytes.len() >= BYTES
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
@@ -78,14 +79,12 @@ impl RowBatch {
 
     /// Iterates over the cells of each row.
     pub fn rows(&self) -> impl Iterator<Item = &[StoredCell]> {
-        self.cells
-            .chunks((self.cells.len() / self.rows.max(1)).max(1))
+        self.cells.chunks(self.width.max(1))
     }
 
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
-        self.rows = 0;
     }
 }
 

@@ -131,24 +131,22 @@ impl RangeScan {
     /// Creates the SQL statement that reads `columns` of the rows of `table` from a given rowid on.
     /// `rowid` is a name of the rowid in SQL; `None` if the table has no rowids, or no rows.
     fn new(table: &'static str, columns: Columns, rowid: Option<String>) -> Self {
-        let place = |rowid: &String| {
-            let among = columns.iter().position(|column| quoted(column) == *rowid);
-            among.unwrap_or(columns.len())
+        let Some(rowid) = rowid else {
+            return Self {
+                table,
+                columns,
+                sql: select(table, columns, "", "?1 NOT NULL", ""),
+                rowid_column: None,
+            };
         };
-        let rowid_column = rowid.as_ref().map(place);
-        let more = match &rowid {
-            Some(rowid) if rowid_column == Some(columns.len()) => format!(", {rowid}"),
-            _ => String::new(),
-        };
-        let (condition, order) = match &rowid {
-            Some(rowid) => (format!("{rowid} >= ?1"), format!("ORDER BY {rowid}")),
-            None => ("?1 NOT NULL".to_owned(), String::new()),
-        };
+        let among = columns.iter().position(|column| quoted(column) == rowid);
+        let more = among.map_or(format!(", {rowid}"), |_| String::new());
+        let (condition, order) = (format!("{rowid} >= ?1"), format!("ORDER BY {rowid}"));
         Self {
             table,
             columns,
             sql: select(table, columns, &more, &condition, &order),
-            rowid_column,
+            rowid_column: among.or(Some(columns.len())),
         }
     }
 }

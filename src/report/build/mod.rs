@@ -153,10 +153,10 @@ impl Report {
     /// `stages` has the indices of the stages to replace.
     pub fn take_stages(&mut self, mut other: Self, stages: &[usize]) {
         for &stage in stages {
-            for (mine, theirs) in self.split.iter_mut().zip(&mut other.split) {
+            if let (Some(mine), Some(theirs)) = (&mut self.split, &mut other.split) {
                 swap(&mut mine.stages[stage], &mut theirs.stages[stage]);
             }
-            for (mine, theirs) in self.execution.iter_mut().zip(&mut other.execution) {
+            if let (Some(mine), Some(theirs)) = (&mut self.execution, &mut other.execution) {
                 swap(&mut mine.stages[stage], &mut theirs.stages[stage]);
             }
         }

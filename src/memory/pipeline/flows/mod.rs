@@ -233,10 +233,10 @@ impl UseInPipeline {
             Self::Flow(match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => {
-                    let [forward_set, backward_set] =
-                        [&by_pass.forward, &by_pass.backward].map(|sets| sets[set as usize]);
+                    let set = set as usize;
+                    let users = (by_pass.forward[set], by_pass.backward[set]);
                     *numbers
-                        .entry((forward_set, backward_set, life, is_streamed))
+                        .entry((users, life, is_streamed))
                         .or_insert_with(|| number((forward.into(), backward.into())))
                 }
                 // Several places (In, layers, Out) may use the variables in one pass, for example
