@@ -132,9 +132,9 @@ impl Analysis {
         Self::new(model, files, allow_incomplete)
     }
 
-    /// Creates the analysis of `model`, which was read from `files`. Returns an error if
-    /// `allow_incomplete` is false and the profile's tables are so incomplete or contradictory that
-    /// any number of bytes may be wrong.
+    /// Creates the analysis of `model`, which was read from `files`. If there is no bound on the
+    /// bytes that contradictions in the files could make wrong, this is an error, unless
+    /// `allow_incomplete` is set.
     fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
         check(&model.contradictions, files.displayed(), allow_incomplete)?;
         Ok(Self {

@@ -24,8 +24,8 @@ pub(crate) const DEBUG_AGAIN: &str =
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// What the user can do about a profile that exceeds a bound of [`crate::limits`]. Such a profile
-/// is usually damaged. The text is the end of an error message.
+/// End of the error message about a profile with larger numbers than [`crate::limits`] allows: what
+/// the user can do. Such a profile is usually damaged.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
 pub(crate) const REPORT_THIS: &str =

@@ -1,5 +1,6 @@
-//! Creates and splits lists of millions of entries with all threads. A single thread would
-//! need more time for the first access to so much new memory than for computing the entries.
+//! Runs work on all threads, and lets threads share data: lists of millions of entries are created
+//! and split, and mutexes locked. A single thread would need more time for the first access to the
+//! memory of such lists than for computing the entries.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;

@@ -309,9 +309,9 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if a split leaves an IPU idle and `request` does not allow this. It does if it
-/// has one amount of memory for all IPUs, and at least as many IPUs as the split. `stages` has the
-/// range of positions (In, layers, Out) that each IPU of the split runs.
+/// Returns an error if a split leaves an IPU idle and `request` does not allow idle IPUs. `stages`
+/// has the range of positions (In, layers, Out) that each IPU of the split runs. A request allows
+/// idle IPUs if all IPUs have the same memory, and if it has no fewer IPUs than the split.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());

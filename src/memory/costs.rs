@@ -40,7 +40,8 @@ impl RangeCosts {
     /// pipeline if `stages` is 0. `rows[from]` has the numbers of all ranges that begin at the
     /// position `from`, the shortest range first. A range has `stages + 1` numbers: the lower bound
     /// on its bytes, then its bytes on the fullest tile with 0, 1, ... stages after it, or
-    /// [`u64::MAX`] if these bytes exceed the limit, or if so many stages cannot follow.
+    /// [`u64::MAX`] if these bytes exceed the limit, or if the pipeline has no room for the stages
+    /// after it.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `rows.len() - 1`.

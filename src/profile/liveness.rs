@@ -321,7 +321,7 @@ mod tests {
     }
 
     /// Calls [`MissedSteps::of`] for an equivalence class that is live in `ranges`. The test model
-    /// has ten steps, of which 0, 1, 4, 8 and 9 are idle (neither compute nor move data).
+    /// has ten steps. At the steps 0, 1, 4, 8 and 9, no program computes or moves data.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

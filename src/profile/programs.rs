@@ -297,8 +297,8 @@ fn read_compute_sets(database: &Database, vertex_types: &Ids) -> Result<(Ids, Ve
     Ok((ids, sets))
 }
 
-/// What a program does: it runs a compute set, moves data between tiles of one IPU, calls a
-/// function, or does anything else.
+/// The kind of a program: running a compute set, moving data between the tiles of one IPU, calling
+/// a function, or anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
     /// The program runs a compute set. The value is an index into

@@ -1,9 +1,9 @@
 //! Finds the best split of a model with given layers in one of several pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
-//! a report mentions. They differ in limits, IPUs and constraints, none of which changes the memory
-//! and time of a range of layers in a pipeline. So all requests share the tables of these costs
-//! (`profile_tables.rs`).
+//! a report mentions. The requests differ in limits, IPUs and constraints. The memory and time of a
+//! range of layers in a pipeline are the same for all of them, so they share the tables of these
+//! costs (`profile_tables.rs`).
 //!
 //! Few tiles decide which split is the best, so the search first computes ranges of layers only on
 //! some *critical* tiles. The best split on these tiles is no worse than the best split on all

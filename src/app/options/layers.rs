@@ -84,7 +84,7 @@ impl LayerArgs {
     }
 
     /// Returns the options on where operations and variables may go: the IPU of the operations
-    /// after the last layer, and the shared weights of which several IPUs may have copies.
+    /// after the last layer, and the names of weights that several IPUs may have copies of.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,

@@ -84,8 +84,8 @@ impl<const N: usize> TileFlows<N> {
     }
 }
 
-/// What one pipeline stage does: whether it has a backward pass, and for each flow (tensors that
-/// the same layers use) whether it stashes, receives or sends the tensors.
+/// The work of one pipeline stage: whether the stage runs a backward pass, and which tensors it
+/// stashes, receives or sends. Tensors that the same layers use are one flow.
 #[derive(Debug)]
 pub struct StageRoles {
     backward: BackwardPass,

@@ -315,9 +315,10 @@ impl<'a> Beginning<'a> {
     /// of one list.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // The same `count` outer modules call this operation and a nearby one with the known path
-        // `other`. `sibling` is the next module in that path, such as `3` in `encoder.layer.3`;
-        // empty if there is none. `container` is the path around it, `encoder.layer`.
+        // `other` is a nearby operation whose modules are known. Its outer `count` modules also
+        // call this operation. `sibling` is the next module of `other`, such as `3` in
+        // `encoder.layer.3`; empty if there is none. `container` is the path around it,
+        // `encoder.layer`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))

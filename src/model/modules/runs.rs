@@ -118,7 +118,7 @@ impl ModuleLayers {
 }
 
 /// Joins ranges of positions (In, layers, Out) that overlap by at least two positions, since one
-/// split point may divide both. Drops joined ranges of which no part runs several times.
+/// split point may divide both. Returns only the joined ranges with a part that runs several times.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();

@@ -141,7 +141,7 @@ struct FoundPlaces<'a> {
     /// that share the parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
     /// One entry per operation group (operations with one debug context): true if no other group
-    /// computes with the variables of this group. This is so for operations that the compiler adds.
+    /// computes with the variables of this group, as with operations that the compiler adds.
     isolated: Vec<bool>,
     /// The range from the first operation with a layer to the last one, inclusive; the last one
     /// must not be in the backward pass. Operations before this range may be in In (before the

@@ -112,8 +112,9 @@ impl StageComparison {
 
     /// Returns the kind of contents, such as variables or code, that explains most of the
     /// difference between recorded and predicted bytes on the fullest tile. It is the kind that
-    /// differs most in the same direction (above or below the prediction) as the whole tile; of
-    /// several, the first one. Returns `None` if the fullest tile has as many bytes as predicted.
+    /// differs most in the same direction (above or below the prediction) as the whole tile. If
+    /// several kinds differ equally, the first one is returned. Returns `None` if the recorded and
+    /// the predicted bytes of the tile are equal.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         self.parts()

@@ -71,7 +71,8 @@ impl Levels<'_> {
     /// has its own copy of the state. A node (steps of one operation) of the forward pass advances
     /// a state if both conditions hold:
     /// - The flow of data gives it no level (In, a layer or Out).
-    /// - It shares parameters with other nodes, each of which several levels use.
+    /// - It uses parameters together with other nodes, and each of these parameters is used by
+    ///   several levels.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // Only parameters with several users may be a state that operations advance, such as a

@@ -1,5 +1,6 @@
-//! Finds the pass in which each node of the data flow (steps of one operation) runs. Also finds, by
-//! the sizes of tensors, of which operations of the forward pass a node may be the gradient.
+//! Finds the pass in which each node of the data flow (steps of one operation) runs. For a node of
+//! the backward pass, also finds the operations of the forward pass whose gradient it may compute,
+//! by the sizes of tensors.
 
 use super::{ForwardSizes, Level, Levels, Phase};
 
