@@ -21,16 +21,17 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         .and_then(|text| text.parse::<usize>().ok())
         .filter(|&wanted| wanted > 0)
         .map_or(processors, |wanted| wanted.min(processors));
-    match ThreadPoolBuilder::new().num_threads(count).build() {
-        Ok(pool) if count > 1 => pool.install(work),
-        _ => {
-            let pool = ThreadPoolBuilder::new().num_threads(1);
-            // `build_global` fails if a global pool of threads already exists; then the existing
-            // pool does the work.
-            let _ = pool.use_current_thread().build_global();
-            work()
-        }
-    }
+    let pool = |count| {
+        ThreadPoolBuilder::new()
+            .num_threads(count)
+            .use_current_thread()
+    };
+    // `build_global` fails if a global pool of threads already exists; then the existing pool does
+    // the work.
+    let _ = pool(count)
+        .build_global()
+        .or_else(|_| pool(1).build_global());
+    work()
 }
 
 /// Locks `mutex`, even if another thread panicked while it held the lock.
