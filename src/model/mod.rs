@@ -84,10 +84,13 @@ pub struct Model {
     pub classes: LiveClasses,
     /// The lowered variables that hold data, including those that no operation uses. Variables on
     /// one tile with the same equivalence class and the same use set (the operation groups that use
-    /// a variable) are stored as one group. This field has most of the model's size.
+    /// a variable) are stored as one group. This field has most of the model's size, so a saved
+    /// model encodes it apart.
+    #[serde(skip)]
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and that an operation uses: programs of
-    /// the type `CodeCopy` copy code to them.
+    /// the type `CodeCopy` copy code to them. A saved model encodes them apart.
+    #[serde(skip)]
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.

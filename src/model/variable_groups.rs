@@ -53,7 +53,7 @@ pub struct TileUse {
 
 /// The lowered variables of all tiles, in groups of variables with the same tile, equivalence class
 /// and use set (the operation groups that use a variable).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableGroups {
     /// The pairs of equivalence class and use set (the operation groups that use a variable) of all
     /// variables, each pair once; ascending by class, then by use set.
@@ -152,11 +152,11 @@ impl VariableGroups {
     /// - `uses`: the distinct pairs of equivalence class (variables that are live at the same
     ///   steps) and use set (variables with the same users), ascending.
     /// - `groups`: the groups of variables of one tile after another. Each group refers to a pair
-    ///   by its index in `uses`; on each tile, these indices ascend.
+    ///   by its index in `uses`; on each tile, these indices must ascend.
     /// - `counts`: the number of groups on each tile.
     ///
-    /// Returns `None` if an index or the order is wrong, or if `counts` do not add up to the number
-    /// of groups.
+    /// Returns `None` if the pairs are not ascending, if a group refers to no pair, or if `counts`
+    /// do not add up to the number of groups.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -167,25 +167,17 @@ impl VariableGroups {
         if !is_whole || !uses.is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let starts = starts(counts);
-        let none = |&(class, set): &(u32, u32)| VariableUse {
-            class,
-            set,
-            bytes: 0,
-        };
-        let mut uses: Vec<VariableUse> = uses.iter().map(none).collect();
-        for tile in starts.windows(2) {
-            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
-            if !on_tile.is_sorted_by_key(|group| group.number) {
-                return None;
-            }
-            for group in on_tile {
-                uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
-            }
+        let bytes = 0;
+        let mut uses: Vec<_> = uses
+            .iter()
+            .map(|&(class, set)| VariableUse { class, set, bytes })
+            .collect();
+        for group in &groups {
+            uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
         }
         Some(Self {
             uses,
-            starts,
+            starts: starts(counts),
             groups,
         })
     }

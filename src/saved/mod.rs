@@ -20,9 +20,9 @@
 //! Nothing is compressed. Most numbers take one byte, and a large model takes a fortieth of the
 //! size of its profile. The size of the file bounds the memory that is needed to read the file.
 //!
-//! The [`Model`] is written by [serde] and [postcard]: fields in the order of their declaration,
-//! variables (`variables.rs`) as blobs of varints. After the first release, any change of a field
-//! changes the version of the format.
+//! The [`Model`] is written by [serde] and [postcard]: first its variables (`variables.rs`) as blobs
+//! of varints, then all other fields in the order of their declaration. After the first release, any
+//! change of a field changes the version of the format.
 //!
 //! Files are not trusted: a list takes no more memory than its bytes in the file allow, and every
 //! index is checked (`check.rs`), so a loaded model has no invalid indices.
@@ -39,6 +39,7 @@ use crate::{
 };
 use flate2::Crc;
 use std::{cmp::Ordering, fs, path::Path};
+use variables::EncodedGroups;
 
 /// The first bytes of a saved model. They contain a byte with the high bit set and line ends of two
 /// kinds: a program that converts the file as text changes these bytes, so the damage is detected.
@@ -100,8 +101,39 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
         ))
     };
     check::steps(model).map_err(too_large)?;
-    let model = postcard::to_stdvec(model).map_err(|error| too_large(error.to_string()))?;
+    let model = encode(model).map_err(|error| too_large(error.to_string()))?;
     Ok(file_of(&model))
+}
+
+/// Encodes `model`: its variables, and then all its other fields.
+fn encode(model: &Model) -> postcard::Result<Vec<u8>> {
+    let variables = [&model.variables, &model.code_variables].map(EncodedGroups::new);
+    postcard::to_stdvec(&(variables, model))
+}
+
+/// Decodes a model that [`encode`] wrote, and checks it. While one thread decodes the variables,
+/// another decodes all other fields. The error says what is wrong with the bytes.
+fn decode(bytes: &[u8]) -> Result<Model, String> {
+    let text = |error: postcard::Error| error.to_string();
+    let (groups, rest) =
+        postcard::take_from_bytes::<[EncodedGroups<&[u8]>; 2]>(bytes).map_err(text)?;
+    let (decoded, variables) = rayon::join(
+        || postcard::take_from_bytes(rest),
+        || groups.map(|groups| groups.decode()),
+    );
+    let (model, rest) = decoded.map_err(text)?;
+    if !rest.is_empty() {
+        return Err(format!("{} bytes too many", rest.len()));
+    }
+    let [Some(variables), Some(code_variables)] = variables else {
+        return Err("the groups of variables are not in order".to_owned());
+    };
+    let model = Model {
+        variables,
+        code_variables,
+        ..model
+    };
+    check::all(&model).map(|()| model)
 }
 
 /// Returns the bytes of a file that contains the encoded model `model`: header, model, checksum.
@@ -121,24 +153,15 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     check_header(bytes, bytes.len() as u64)?;
     let (content, stated) = bytes.split_last_chunk().ok_or_else(altered)?;
     let model = content.get(HEADER..).ok_or_else(altered)?;
-    let (checksum, decoded) = rayon::join(
-        || checksum(content),
-        || postcard::take_from_bytes::<Model>(model),
-    );
+    let (decoded, checksum) = rayon::join(|| decode(model), || checksum(content));
     if checksum != *stated {
         return Err(altered());
     }
-    let problem = match decoded {
-        Ok((model, [])) => match check::all(&model) {
-            Ok(()) => return Ok(model),
-            Err(problem) => problem,
-        },
-        Ok((_, rest)) => format!("{} bytes too many", rest.len()),
-        Err(error) => error.to_string(),
-    };
-    unusable(format!(
-        "the file is damaged or was not written by popliner: {problem}; {SAVE_AGAIN}"
-    ))
+    decoded.map_err(|problem| {
+        FileError::new(format!(
+            "the file is damaged or was not written by popliner: {problem}; {SAVE_AGAIN}"
+        ))
+    })
 }
 
 /// Returns the error for a saved model that was altered: its checksum does not match the bytes

@@ -17,18 +17,24 @@ use crate::{
     profile::encoding::{push_varint, varints},
 };
 use rayon::prelude::*;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-impl Serialize for VariableGroups {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let uses: Vec<_> = self
-            .uses()
-            .iter()
-            .map(|used| (used.class, used.set))
-            .collect();
-        let tiles = (0..self.tiles()).into_par_iter().map(|tile| {
-            let groups = self.uses_on_tile(tile);
+/// Groups of variables as a saved file has them. `Blob` is a list or a slice of bytes.
+#[derive(Serialize, Deserialize)]
+pub struct EncodedGroups<Blob> {
+    /// The pairs of a liveness class and a use set (the operations that use a variable) to which
+    /// groups refer by index.
+    pub(super) uses: Vec<(u32, u32)>,
+    /// One entry per tile: the number of its groups, and the blob that encodes them.
+    pub(super) tiles: Vec<(u32, Blob)>,
+}
+
+impl EncodedGroups<Vec<u8>> {
+    /// Encodes the groups of variables of all tiles.
+    pub fn new(groups: &VariableGroups) -> Self {
+        let uses = groups.uses().iter().map(|used| (used.class, used.set));
+        let tiles = (0..groups.tiles()).into_par_iter().map(|tile| {
+            let groups = groups.uses_on_tile(tile);
             let (mut blob, mut last) = (Vec::new(), 0);
             for group in groups {
                 push_varint(&mut blob, (group.number - last).into());
@@ -37,51 +43,46 @@ impl Serialize for VariableGroups {
             }
             (groups.len() as u32, blob)
         });
-        (uses, tiles.collect::<Vec<_>>()).serialize(serializer)
+        Self {
+            uses: uses.collect(),
+            tiles: tiles.collect(),
+        }
     }
 }
 
-/// Deserializing does not check that the liveness classes of variables and their use sets (the
-/// operations that use a variable) exist; `check.rs` checks this later.
-impl<'de> Deserialize<'de> for VariableGroups {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
-        read(&uses, &tiles)
-            .ok_or_else(|| D::Error::custom("the groups of variables are not in order"))
+impl EncodedGroups<&[u8]> {
+    /// Decodes the groups of variables of all tiles. Does not check that the liveness classes of
+    /// variables and their use sets (the operations that use a variable) exist; `check.rs` checks
+    /// this later. Returns `None` if a blob is malformed or has another number of groups.
+    pub fn decode(&self) -> Option<VariableGroups> {
+        let Self { uses, tiles } = self;
+        // A group of variables takes at least two bytes in the blob of its tile. If a tile has more
+        // groups than that, the file is refused before memory is reserved for them.
+        if tiles
+            .iter()
+            .any(|(count, blob)| *count as usize > blob.len() / 2)
+        {
+            return None;
+        }
+        let counts: Vec<u32> = tiles.iter().map(|&(count, _)| count).collect();
+        let lengths = || counts.iter().map(|&count| count as usize);
+        let mut groups = filled(TileUse::default(), lengths().sum());
+        split_by(&mut groups, lengths())
+            .into_par_iter()
+            .zip(tiles)
+            .try_for_each(|(groups, (_, blob))| {
+                let mut numbers = varints(blob);
+                let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
+                let mut last = 0u32;
+                for group in groups {
+                    last = last.checked_add(next()?)?;
+                    *group = TileUse {
+                        number: last,
+                        bytes: next()?,
+                    };
+                }
+                numbers.next().is_none().then_some(())
+            })?;
+        VariableGroups::from_numbered(uses, &counts, groups)
     }
-}
-
-/// Decodes the groups of variables of all tiles. `uses` has the pairs of a liveness class and a use
-/// set (the operations that use a variable) to which groups refer by index. `tiles` has one entry
-/// per tile: the number of its groups, and the blob that encodes them. Returns `None` if a blob is
-/// malformed or has another number of groups.
-fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // A group of variables takes at least two bytes in the blob of its tile. If a tile has more
-    // groups than that, the file is refused before memory is reserved for them.
-    if tiles
-        .iter()
-        .any(|(count, blob)| *count as usize > blob.len() / 2)
-    {
-        return None;
-    }
-    let counts: Vec<u32> = tiles.iter().map(|&(count, _)| count).collect();
-    let lengths = || counts.iter().map(|&count| count as usize);
-    let mut groups = filled(TileUse::default(), lengths().sum());
-    split_by(&mut groups, lengths())
-        .into_par_iter()
-        .zip(tiles)
-        .try_for_each(|(groups, (_, blob))| {
-            let mut numbers = varints(blob);
-            let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
-            let mut last = 0u32;
-            for group in groups {
-                last = last.checked_add(next()?)?;
-                *group = TileUse {
-                    number: last,
-                    bytes: next()?,
-                };
-            }
-            numbers.next().is_none().then_some(())
-        })?;
-    VariableGroups::from_numbered(uses, &counts, groups)
 }

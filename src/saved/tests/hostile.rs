@@ -19,7 +19,7 @@ use regex::Regex;
 
 /// Returns the bytes of the file that saves `model`, even if indices in `model` are invalid.
 fn unchecked(model: &Model) -> Vec<u8> {
-    file_of(&postcard::to_stdvec(model).unwrap())
+    file_of(&encode(model).unwrap())
 }
 
 /// Runs the computations that follow the loading of a model; an invalid index would make them
@@ -70,7 +70,7 @@ fn refused_or_sound(file: &[u8]) -> bool {
 
 #[test]
 fn any_changed_byte_is_refused_or_harmless() {
-    let content = postcard::to_stdvec(&full()).unwrap();
+    let content = encode(&full()).unwrap();
     let mut accepted = 0;
     for place in (0..content.len()).step_by(share(4)) {
         for other in [0, 1, 0x80, 0xff, content[place].wrapping_add(1)] {
@@ -92,7 +92,7 @@ proptest! {
     fn random_contents_are_refused_or_harmless(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let mut content = postcard::to_stdvec(&full()).unwrap();
+        let mut content = encode(&full()).unwrap();
         for (place, byte) in changes {
             let place = place.index(content.len());
             content[place] = byte;
@@ -290,7 +290,7 @@ fn parts_that_do_not_fit_the_others_are_named() {
 /// 64-bit numbers. The reader must never allocate memory for a list of this length.
 #[test]
 fn lengths_are_not_believed() {
-    let content = postcard::to_stdvec(&full()).unwrap();
+    let content = encode(&full()).unwrap();
     let lengths = [
         &b"\xff\xff\xff\xff\x0f"[..],
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
