@@ -110,7 +110,8 @@ impl Analysis {
             options.allow_incomplete,
         )?;
         analysis.warnings.splice(0..0, about(debug, &of_debug));
-        // Store the warnings about `debug.cbor` in the model, so that a saved model keeps them.
+        // Store the warnings about `debug.cbor` in the model too, so that [`Analysis::save`] saves
+        // them with the model.
         analysis.model.warnings.splice(0..0, of_debug);
         analysis.lookup = options.names.then_some(lookup);
         analysis.counts = Some(counts);
@@ -120,9 +121,9 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// If the file cannot be read or understood. Also if `allow_incomplete` is false, and tables of
-    /// the model's profile are missing or contradict each other so badly that there is no bound on
-    /// the bytes that may be wrong. The error names the file.
+    /// If the file cannot be read or understood. Also if it is unknown whether the model fits,
+    /// because tables of its profile are missing or contradict each other, unless
+    /// `allow_incomplete` is set. The error names the file.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).context(displayed(file))?;
         let files = Files {
@@ -132,8 +133,8 @@ impl Analysis {
         Self::new(model, files, allow_incomplete)
     }
 
-    /// Creates the analysis of `model`, which was read from `files`. If there is no bound on the
-    /// bytes that contradictions in the files could make wrong, this is an error, unless
+    /// Creates the analysis of `model`, which was read from `files`. Returns an error if the files
+    /// contradict themselves so much that it is unknown whether the model fits, unless
     /// `allow_incomplete` is set.
     fn new(model: Model, files: Files, allow_incomplete: bool) -> Result<Self> {
         check(&model.contradictions, files.displayed(), allow_incomplete)?;
@@ -166,7 +167,7 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns the order of positions of a model with layers 0 to 3 in three variants: `In 0 1 2 3
+    /// Returns three orders of positions, for tests of a model with layers 0 to 3: `In 0 1 2 3
     /// Out`, `In+Out 0 1 2 3`, and `None 0 1 2 3` (classic memory model). In and Out are the
     /// operations before and after the layers; None is all operations without a layer.
     pub(super) fn orders() -> [Positions; 3] {
@@ -191,8 +192,8 @@ mod tests {
         let analysis = Analysis::read(&profile, &debug).unwrap();
         let request = Request::default();
         assert!(analysis.split(&request).is_ok());
-        // Increment SQLite's change counter, bytes 24 to 27 of the file, as any write to the
-        // profile does.
+        // Change SQLite's change counter, bytes 24 to 27 of the profile, as any write to a database
+        // does. The analysis must then refuse to read the profile again.
         let mut bytes = fs::read(&profile).unwrap();
         bytes[27] ^= 1;
         fs::write(&profile, bytes).unwrap();

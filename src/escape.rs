@@ -92,7 +92,8 @@ pub fn markdown(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
-    // Some viewers turn text with `www.` into a link, so its dots are escaped.
+    // Some Markdown viewers turn text that contains `www.` into a link, so all dots in such text
+    // are escaped.
     let harmless = if text.to_ascii_lowercase().contains("www.") {
         "/-,"
     } else {

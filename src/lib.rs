@@ -43,8 +43,8 @@
 //!   request (`analysis/claims.rs`).
 //! * [`app`] is the command `popliner`: it turns options into a request, opens files, prints
 //!   messages and sets the exit code.
-//! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
-//!   input files; [`message`] has the common parts of errors and warnings;
+//! * Shared modules: `escape` escapes names for each output language; [`limits`] limits what
+//!   input files may demand; [`message`] has the common parts of errors and warnings;
 //!   `progress` shows the progress of long work; `atomic` writes files completely or not at all,
 //!   also on Ctrl-C.
 //!

@@ -1,19 +1,17 @@
-//! Bounds on the memory and time that input files may demand.
+//! Limits on the memory and time that input files may demand.
 //!
-//! A few bytes of a file can demand a table, a list or a loop of any size. Each bound is far above
-//! the needs of real models, and the error for a file that exceeds a bound names the bound. A bound
-//! that large models could reach grows with the size of the file. A test compares the bounds with
+//! A few bytes of a file can demand a table, a list or a loop of any size. Each limit is far above
+//! the needs of real models, and the error for a file that exceeds a limit names the limit. A limit
+//! that large models could reach grows with the size of the file. A test compares the limits with
 //! the table in SECURITY.md.
 
-/// A bound that grows with the number of items, such as variables or programs, in the input file:
+/// A limit that grows with the number of items in the input file, such as variables or programs:
 /// [`each`](Self::each) times the number of items, but at least [`least`](Self::least).
 #[derive(Debug)]
 pub struct Growing {
-    /// The most that an input file with few items (such as variables or programs) may demand, such
-    /// as visits to programs.
+    /// The limit for an input file with few items, such as variables or programs.
     pub least: usize,
-    /// How much an input file with many items (such as variables or programs) may demand for each
-    /// of them, such as visits to each program.
+    /// The limit for each item, such as a variable or a program, in an input file with many items.
     pub each: usize,
 }
 
@@ -25,7 +23,7 @@ impl Growing {
     }
 }
 
-// --- Bounds on `profile.pop` ---
+// The next constants limit what `profile.pop` may contain.
 
 /// Maximum number of tiles of all IPUs together. For comparison, 256 IPUs of 1,472 tiles have
 /// 376,832 tiles.
@@ -33,12 +31,13 @@ pub const TILES: u64 = 1 << 20;
 /// Maximum number of tiles of one IPU. The largest IPU has 1,472 tiles. Every computation takes
 /// memory for each tile.
 pub const TILES_OF_IPU: u32 = 1 << 12;
-/// Maximum memory of one tile, in bytes.
+/// Maximum memory capacity, in bytes, that a profile may state for one tile.
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
-/// Maximum memory of all tiles together, in bytes.
+/// Maximum sum of the memory capacities of all tiles, in bytes. No recorded change of live bytes
+/// may be larger.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
-/// Maximum number of entries in the variable lists of all compute sets together. The bound grows
-/// with the number of lowered variables in the profile. A few bytes of a compute set can list all
+/// Maximum number of entries in the variable lists of all compute sets together, which grows with
+/// the number of lowered variables in the profile. A few bytes of a compute set can list all
 /// variables; in real models, a variable is in a handful of compute sets.
 pub const MEMBERS: Growing = Growing {
     least: 1 << 24,
@@ -48,7 +47,7 @@ pub const MEMBERS: Growing = Growing {
 /// contexts.
 pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
-// --- Bounds on `debug.cbor` ---
+// The next constants limit what `debug.cbor` may contain.
 
 /// Maximum nesting depth of the CBOR items in `debug.cbor`. Each level takes stack memory in the
 /// decoder.
@@ -57,19 +56,18 @@ pub const NESTED_ITEMS: usize = 256;
 /// each program. Real contexts have about ten ancestors.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
-// --- Bounds on the model that is built from `profile.pop` and `debug.cbor` ---
+// The next constants limit the model that is built from `profile.pop` and `debug.cbor`.
 
-/// Maximum number of visits to programs while the program tree is traversed. The bound grows with
-/// the number of programs in the profile. A program is visited once for each path of calls that
-/// leads to it, so nested calls can multiply the visits without end. Real models have about 10^5
-/// visits.
+/// Maximum number of visits to programs while the program tree is traversed, which grows with the
+/// number of programs in the profile. A program is visited once for each path of calls that leads
+/// to it, so nested calls can multiply the visits without end. Real models have about 10^5 visits.
 pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of costs of stages that the search stores: one for each range of consecutive
-/// layers and each possible number of later stages. In models with many layers, this bounds the
-/// number of stages that are tried.
+/// Maximum number of predicted sizes of stages that the search stores. There is one for each range
+/// of consecutive layers and each possible number of later stages, so models with many layers can
+/// be split into fewer stages.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
@@ -85,30 +83,29 @@ pub const CYCLES: u64 = 1 << 62;
 /// Maximum length in bytes of the names and inputs of all operations together. The texts of a debug
 /// context count once for each path of calls that leads to the context.
 pub const TEXT: usize = 1 << 28;
-/// Maximum number of different use sets. A use set is the set of all operation groups (operations
-/// with the same debug context) that use a variable; many variables have the same use set. The
-/// bound grows with the number of variables in the profile. Real models have about 10^4 use sets.
+/// Maximum number of different use sets, which grows with the number of variables in the profile. A
+/// use set is the set of all operation groups (operations with the same debug context) that use a
+/// variable; many variables have the same use set. Real models have about 10^4 use sets.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
 /// Maximum number of pairs of a variable and an operation group (operations with the same debug
-/// context) that uses it. The bound grows with the number of variables in the profile.
+/// context) that uses it. It grows with the number of variables in the profile.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Maximum number of pairs of a cluster and one of its use sets. A use set is the set of all
-/// operation groups (operations with the same debug context) that use a variable. A cluster has
-/// those programs of one group whose variables have the same use sets. The bound grows with the
-/// number of programs in the profile.
+/// The programs of an operation group whose variables have the same users form a cluster. This is
+/// the maximum number of pairs of a cluster and a set of operation groups that use one of its
+/// variables. It grows with the number of programs in the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Maximum number of runs that store the code of all operation groups (operations with the same
-/// debug context). A run is a row of neighbouring tiles with the same number of bytes of code. The
-/// bound grows with the number of such runs in the profile.
+/// The code of an operation group, or of a part of it, is stored as runs of neighbouring tiles with
+/// the same number of bytes. This is the maximum number of all runs together. It grows with the
+/// number of such runs in the profile.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
@@ -116,8 +113,8 @@ pub const CODE_RUNS: Growing = Growing {
 /// Maximum number of layers of a model. With more layers, the costs of all ranges of layers would
 /// not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of times that one loop looks at a use of a variable, while operations are
-/// assigned to layers or the data flow is computed. Real models need about 10^6.
+/// Maximum number of uses of variables that one loop visits, with repetitions, while operations are
+/// assigned to layers or the data flow is computed. Real models need about 10^6 visits.
 pub const LOOKS: usize = 1 << 28;
 /// Maximum number of ends of all different edges in the data flow between operations. An edge has
 /// one end at the operation where it starts, and one end at each operation to which it leads. Real
@@ -132,7 +129,7 @@ pub const PAIRS: usize = 1 << 22;
 /// here. Real models have about 10^6 members in all sets.
 pub const PLACES: usize = 1 << 24;
 
-// --- Bounds on the tables that hold the bytes of each layer ---
+// The next constants limit the tables that hold the bytes of each layer.
 
 /// Maximum number of entries that are stored for one tile, which then take 128 MB. Each entry
 /// assigns the bytes of a variable or of code to a range of consecutive layers. Models of 10^7
@@ -143,7 +140,7 @@ pub const ENTRIES: usize = 1 << 23;
 /// peak are in the table. Large models have about 10^6 cells.
 pub const CELLS: usize = 1 << 25;
 
-// --- Bounds on saved models ---
+// The next constants limit what a saved model may contain.
 
 /// Maximum number of liveness steps of a saved model. Real models have about 10^5 steps. A few
 /// bytes of a file can state any number of steps.
@@ -152,7 +149,7 @@ pub const STEPS: u64 = 1 << 22;
 /// product is about 10^8 in real models.
 pub const STEPS_AND_TILES: u64 = 1 << 32;
 
-// --- Bounds on earlier reports, and on the files that frameworks write ---
+// The next constants limit the sizes of earlier reports and of files that frameworks write.
 
 /// Maximum size in bytes of an earlier report, which `--compare` names. A report of 1,000 layers
 /// has a few megabytes.

@@ -1,4 +1,4 @@
-//! The command `popliner`.
+//! The entry point of the command `popliner`.
 
 use std::process::ExitCode;
 

@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, io, ops::Deref, path::Path};
 use thiserror::Error;
 
-// Ends of messages: each text says what the user can do.
+// The following texts are ends of error messages. Each says what the user can do.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// End of the error message about a profile with larger numbers than [`crate::limits`] allows: what
-/// the user can do. Such a profile is usually damaged.
+/// End of the error message about a profile with larger numbers than [`crate::limits`] allows,
+/// which is usually damaged. It says what the user can do.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
 pub(crate) const REPORT_THIS: &str =

@@ -1,6 +1,6 @@
-//! Runs work on all threads, and lets threads share data: lists of millions of entries are created
-//! and split, and mutexes locked. A single thread would need more time for the first access to the
-//! memory of such lists than for computing the entries.
+//! Spreads work over all threads, and creates and splits lists of millions of entries for them. One
+//! thread alone would spend more time on touching the memory of such a list for the first time than
+//! on computing its entries.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -26,8 +26,8 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             .num_threads(count)
             .use_current_thread()
     };
-    // `build_global` fails if a global pool of threads already exists; then the existing pool does
-    // the work.
+    // If a global pool of threads already exists, both calls of `build_global` fail. Their errors
+    // are ignored, since the existing pool then does the work.
     let _ = pool(count)
         .build_global()
         .or_else(|_| pool(1).build_global());
@@ -39,8 +39,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns a list of `count` copies of `value`. All threads fill the list, since touching so much
-/// new memory takes a single thread long.
+/// Returns a list of `count` copies of `value`. The threads fill it together, since a single thread
+/// would take long to touch so much new memory.
 pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }

@@ -144,7 +144,8 @@ impl Units {
     /// Writes a number of bytes as [`Units::short`] does, with a minus sign if it is negative.
     pub fn signed(self, bytes: i128) -> String {
         let sign = if bytes < 0 { "-" } else { "" };
-        // The difference of two 64-bit numbers of bytes, without its sign, fits in 64 bits.
+        // The difference of two 64-bit numbers of bytes fits in 64 bits without its sign. A larger
+        // number is shown as the largest 64-bit number.
         let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
         format!("{sign}{}", self.short(bytes))
     }

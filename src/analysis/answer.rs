@@ -35,8 +35,8 @@ pub struct Answers<'s> {
     /// Number of samples in a micro-batch; `None` stands for the micro-batch size of the main
     /// profile (the first that the user names).
     samples: Option<u64>,
-    /// The profiles whose micro-batch size is `samples`: the main profile if `samples` is `None`,
-    /// and the further profiles that were recorded with this size.
+    /// The profiles whose micro-batch size is `samples`. They differ only in their available memory
+    /// proportion (`--amp`). If `samples` is `None`, the first of them is the main profile.
     profiles: Vec<&'s Analysis>,
     /// If the model was recorded with several micro-batch sizes: one `Answers` per size, which uses
     /// only the profiles of this size. First comes the size of the main profile. Empty otherwise.
@@ -69,7 +69,8 @@ pub struct Level<'s> {
     /// first, is the first entry if it has this size.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// The numbers that the time of a step depends on, for the micro-batch size of the profile.
+    /// The numbers besides cycles from which the time of a step is computed, such as the number of
+    /// micro-batches in a step and the bandwidth between IPUs.
     pub step: StepOptions,
 }
 
@@ -197,10 +198,10 @@ impl<'s> Answers<'s> {
         Ok(lowest)
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order. The user's split may
-    /// cut between layers that a micro-batch runs through several times. Such a cut needs a
-    /// pipeline whose stages take turns (never run at the same time); returns an error if `request`
-    /// rules these pipelines out.
+    /// Returns the pipelines that `request` allows, in groups to try in order. If the user's split
+    /// cuts between layers that a micro-batch runs through several times, only pipelines whose
+    /// stages never run at the same time are returned. Returns an error if `request` rules these
+    /// pipelines out.
     fn pipelines_to_try(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         if request.judged.is_none() {
             return self.pipelines(request);
@@ -227,9 +228,9 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// Replaces modules by whole layers, which are easier to configure, where the split of `answer`
-    /// does not cut a layer. Returns the best split of these layers. Returns `answer` itself if its
-    /// layers are whole already, or if no split of the new layers fits.
+    /// Returns the best split of layers that are divided into modules only where `answer` cuts
+    /// them, since whole layers are easier to configure. Returns `answer` itself if none of its
+    /// layers is divided, or if no split of these layers fits.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -301,9 +302,9 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Divides the model into layers in each of [`profiles`](Self::profiles), and returns them. The
-    /// layers are whole if `number` is 0, and finer if it is higher. Returns `None` if the layers
-    /// cannot be divided so finely.
+    /// Returns the layers of the model in each of [`profiles`](Self::profiles): whole layers if
+    /// `number` is 0, and finer ones the higher `number` is. Returns `None` if the layers cannot be
+    /// divided so finely.
     fn nth_layers(&self, request: &Request, number: usize) -> Result<Option<Vec<Layers<'s>>>> {
         if number == 0 {
             return (self.profiles.iter())
@@ -383,8 +384,8 @@ impl<'s> Answers<'s> {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // Add the path of the profile, unless the error has a context, which already has the
-            // path.
+            // Add the path of the profile to the error, unless a context of the error already names
+            // it.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }
@@ -434,9 +435,10 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the memory and time of ranges of layers in the pipeline of the best split. `reach`
-    /// says which ranges to compute: those up to a number of bytes, for splits up to a number of
-    /// stages. If `reach` is `None`, returns only the ranges that the search has computed.
+    /// Returns the memory and time of ranges of layers in the pipeline of the best split. To save
+    /// time, ranges may be left out if they take more bytes, or matter only for splits with more
+    /// stages, than `reach` says. If `reach` is `None`, returns only the ranges that the search has
+    /// already computed.
     pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {

@@ -101,7 +101,8 @@ impl Changed {
         self
     }
 
-    /// Removes each of the user's constraints whose index `is_dropped` accepts.
+    /// Removes the user's constraints, such as `--pin`, for whose index `is_dropped` returns
+    /// `true`.
     pub fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
         let all = std::mem::take(&mut self.request.constraints);
         for (index, constraint) in all.into_iter().enumerate() {

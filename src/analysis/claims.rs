@@ -182,9 +182,9 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the best splits for copies of `request` with one change each: another recomputation,
-    /// another schedule or another place of optimizer state than the best split `answer` has. If
-    /// `answer` does not fit, options that `request` leaves open are skipped, since the search for
-    /// `answer` tried them already.
+    /// another schedule or another place of optimizer state than the best split `answer` has.
+    /// Returns none for inference or without a pipeline. If `answer` does not fit, options that
+    /// `request` leaves open are skipped, since the search for `answer` tried them already.
     fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let (now, model) = (answer.best.pipeline, &self.analysis.model);
         if !now.is_on() || model.backward_start.is_none() {
@@ -228,8 +228,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the best splits that fit if the user gives up some constraints or tied weights
-    /// (weights that several layers share), but none that could stay:
+    /// Returns the best splits that fit if the user gives up some constraints, or lets several
+    /// stages use tied weights (which several layers share). No more constraints and weights are
+    /// given up than necessary:
     ///
     /// - one split without some of the constraints
     /// - one split without some of the tied weights
@@ -248,8 +249,9 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Finds a minimal set of constraints and tied weights (shared by several layers) without which
-    /// a split fits, and returns the best split without them; `None` if there is no such set.
+    /// Returns the best split without some constraints or tied weights (shared by several layers)
+    /// that prevent any split from fitting. Each of the first [`MAX_TRIED`] candidates is kept if a
+    /// split still fits with it. Returns `None` if no split fits even without all candidates.
     /// `removable` has the indices of the candidates: constraints of `request` come first, then
     /// `ties`.
     fn minimal(
@@ -300,7 +302,8 @@ impl<'s> Answers<'s> {
         let mut counts: Vec<usize> = (1..=ipus / 2).map(|of_one| ipus / of_one).collect();
         counts.dedup();
         let mut fastest: Option<Claim<'s>> = None;
-        // If a replica does not fit on its IPUs, replicas on fewer IPUs do not fit either.
+        // Replicas on more IPUs are tried first. The loop ends at the first that do not fit, since
+        // replicas on fewer IPUs do not fit either.
         for replicas in counts.into_iter().rev() {
             let changed = request
                 .changed()
@@ -353,7 +356,8 @@ impl<'s> Answers<'s> {
     /// Returns the rows of a plan (`--plan`): first the best split `answer`, then the best split of
     /// each pipeline on each number of IPUs, with optimizer state in the same place as in `answer`
     /// or off the chip. A row is left out if an earlier row is at least as good in number of IPUs,
-    /// time and memory, or differs little from it.
+    /// time and memory, or differs little from it. Returns no rows if `answer` does not fit, or if
+    /// the user gave a split.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
         if !answer.best.fits || request.judged.is_some() {
             return Ok(Front::default());
@@ -363,8 +367,8 @@ impl<'s> Answers<'s> {
             IpuCount::UpTo(_) => 0,
         });
         let pipelines = self.planned_pipelines(request, answer)?;
-        // The numbers of IPUs to try: every number up to `TRIED_IPUS`, then powers of 2, and last
-        // the maximum; with PopTorch, only powers of 2.
+        // The numbers of IPUs to try: every number up to 16 (`TRIED_IPUS`), above that powers of 2,
+        // and the maximum. With PopTorch, only powers of 2 are tried.
         let ipus: Vec<usize> = (1..=most)
             .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
             .filter(|&ipus| self.supported(ipus) == ipus)
@@ -404,8 +408,8 @@ impl<'s> Answers<'s> {
             let mut groups = self.pipelines(&changed.request)?;
             groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
             let Some(row) = self.fitting_in(&changed.request, &groups)? else {
-                // If no split fits on `ipus` IPUs, none fits on the fewer IPUs that are left to
-                // try.
+                // The loop goes from more to fewer IPUs, and ends here: if no split fits on `ipus`
+                // IPUs, none fits on fewer.
                 break;
             };
             // The best split on `ipus` IPUs may use only `most` of them. It is then also the best

@@ -103,11 +103,10 @@ impl JudgedSplit {
     }
 
     /// Reads `ipus`, a value of `--layers-per-ipu`, as the IPU index of each layer or of each block
-    /// (numbered layer). Returns the number of layers or blocks on each IPU, and `false`. If it
-    /// cannot, returns `None` and one of:
-    ///
-    /// - `false` if the length of the list is neither the number of layers nor of blocks
-    /// - `true` if its numbers add up to one of these, so that they may also be counts
+    /// (numbered layer), and returns the number of layers or blocks on each IPU. Returns `None` if
+    /// the list has neither one entry per layer nor one per block, or if its numbers add up to the
+    /// number of layers or of blocks, so that they may be numbers of layers instead. In the latter
+    /// case, the second result is `true`, otherwise `false`.
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -338,8 +337,9 @@ mod tests {
     use crate::analysis::tests::orders;
     use crate::model::{Layering, PseudoLayers};
 
-    /// Returns the names of the layers that the list `counts` puts on each IPU, separated by `|`,
-    /// or the text of the error.
+    /// Returns the names of the layers on each IPU, separated by `|`, if the user gives `counts` as
+    /// the value of `--layers-per-ipu`. If this value is wrong for the model, returns the text of
+    /// the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
         let split = JudgedSplit::layers_per_ipu(counts).expect("counts");
         let stages = match split.positions_by_ipu(positions) {

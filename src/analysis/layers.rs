@@ -167,7 +167,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
-    /// layer and the same placement options.
+    /// layer, and the same options `--out-on` and `--untie`.
     pub(super) fn are_as(&self, other: &Self) -> bool {
         let (one, two) = (&self.layering, &other.layering);
         one.layers == two.layers && one.names == two.names && self.options == other.options

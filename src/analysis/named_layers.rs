@@ -91,7 +91,7 @@ impl LayerConstraint {
 }
 
 impl fmt::Display for LayerConstraint {
-    /// Writes the constraint as the option that gives it on the command line.
+    /// Writes the constraint as an option of the command line, such as `--pin 3=0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pin(layer, ipu) => write!(f, "--pin {layer}={ipu}"),

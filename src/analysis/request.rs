@@ -182,9 +182,10 @@ impl Request {
         }))
     }
 
-    /// Returns the numbers of replicas to try with optimizer state that is sharded over replicas:
-    /// the number that `--replicas` gives; without it, 2 and 4 as far as there are enough IPUs, or
-    /// none if the user gives a split or one amount of memory for each IPU.
+    /// Returns the numbers of replicas that the search tries for optimizer state that is sharded
+    /// over replicas: the number that `--replicas` gives or, without it, 2 and 4 if there are
+    /// enough IPUs. Without `--replicas`, returns none if the user gives a split or one amount of
+    /// memory for each IPU.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -206,8 +207,8 @@ impl Request {
         ])
     }
 
-    /// Returns an error that names the first option that the greedy search of the original tool
-    /// would ignore, since a result that ignores an option would mislead.
+    /// Returns an error if the request has an option that the greedy search of the original tool
+    /// would ignore, since the result would mislead. The error names the first such option.
     fn refuse_greedy(&self, ipus: IpuCount) -> Result<()> {
         first_true(&[
             (

@@ -61,7 +61,8 @@ impl Options {
         own
     }
 
-    /// Returns the arguments of a command that plans for `ipus` IPUs.
+    /// Returns the arguments of a command that sets `--num-ipus` to `ipus` and requests no result.
+    /// Such a command prints a plan.
     fn plan_on(&self, ipus: impl ToString) -> Vec<String> {
         let mut arguments = self.own_arguments();
         apply(&Word::Set("--num-ipus", ipus.to_string()), &mut arguments);

@@ -54,8 +54,8 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // Without the permission to open the folder, it is unknown whether the folder has a
-        // profile.
+        // This is an error, and no reason to look one folder below: without the permission to open
+        // the folder, it is unknown whether the folder has a profile.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }

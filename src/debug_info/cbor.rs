@@ -8,11 +8,13 @@ use std::{
     str::from_utf8,
 };
 
-/// Maximum number of bytes of a text or byte string that are read at a time.
+/// Maximum number of bytes that are read from the CBOR file at a time, when reading a text or byte
+/// string.
 const CHUNK: usize = 1 << 12;
 
-/// Maximum depth of nested arrays, maps and tags in an item that is skipped. The item itself may be
-/// three levels deep: in the top-level map of the file, the array of contexts and one context.
+/// Maximum depth of nested arrays, maps and tags in a CBOR item that is skipped. The maximum for
+/// the whole file is three levels higher: the item may be in a context, which is in the array of
+/// contexts, which is in the top-level map.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
 /// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
@@ -41,7 +43,8 @@ pub type Left = Option<usize>;
 pub struct Items<R: Read> {
     decoder: Decoder<R>,
     chunk: Box<[u8; CHUNK]>,
-    /// Buffer for a text or byte string that is longer than `chunk`, or in several parts.
+    /// Buffer for a CBOR text or byte string that is longer than [`CHUNK`], or that the file has in
+    /// several parts.
     long: Vec<u8>,
 }
 
@@ -54,14 +57,14 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Returns the header of the next item, or an end marker. No other function pulls headers from
-    /// the decoder, so that the compiler inlines the call.
+    /// Returns the header of the next CBOR item, or an end marker. Only this function pulls headers
+    /// from the decoder, so that the compiler inlines the call.
     fn header(&mut self) -> Result<Header, Unreadable> {
         for _ in 0..=DEPTH {
             match self.decoder.pull()? {
                 Header::Tag(_) => {}
-                // Of the simple values, CBOR defines only 20 to 23: false, true, null and
-                // undefined.
+                // CBOR defines only the simple values 20 to 23 (false, true, null and undefined),
+                // so the file is malformed if it has any other.
                 Header::Simple(..20 | 24..) => break,
                 header => return Ok(header),
             }
@@ -69,7 +72,7 @@ impl<R: Read> Items<R> {
         Err(Unreadable)
     }
 
-    /// Returns the header of the next item.
+    /// Returns the header of the next CBOR item. An end marker in its place is an error.
     #[inline]
     pub fn item(&mut self) -> Result<Header, Unreadable> {
         match self.header()? {
@@ -78,8 +81,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Returns the header of the next item of an array, or of the next key of a map; `None` at the
-    /// end of the array or map.
+    /// Returns the header of the next item of a CBOR array, or of the next key of a CBOR map.
+    /// Returns `None` at the end of the array or map.
     #[inline]
     pub fn next(&mut self, left: &mut Left) -> Result<Option<Header>, Unreadable> {
         let Some(left) = left else {
@@ -93,9 +96,10 @@ impl<R: Read> Items<R> {
         self.item().map(Some)
     }
 
-    /// Reads the next key of a map, and returns what `meaning` returns for it; `None` at the end of
-    /// the map. `meaning` gets the key if it is a text, otherwise `None`. In a map without an end
-    /// marker, a key must be a text or a byte string in one part, as in all known files.
+    /// Reads the next key of a CBOR map, and returns what the function `meaning` makes of the key;
+    /// `None` at the end of the map. `meaning` gets `None` for a key that is not a text. In a map
+    /// without an end marker, a key must be a text or a byte string in one part, as in all known
+    /// files.
     #[inline]
     pub fn next_key<K>(
         &mut self,
@@ -150,7 +154,7 @@ impl<R: Read> Items<R> {
     }
 
     /// Appends the next `length` bytes of the file to the buffer `long`. Returns an error if they
-    /// are text (`is_text`), but no valid UTF-8.
+    /// should be text (`is_text`) but are not valid UTF-8.
     fn read_part(&mut self, length: usize, is_text: bool) -> Result<(), Unreadable> {
         let start = self.long.len();
         let mut left = length;
@@ -166,7 +170,7 @@ impl<R: Read> Items<R> {
         Ok(())
     }
 
-    /// Skips the rest of the item whose header is `header`.
+    /// Skips the rest of the CBOR item that begins with `header`.
     ///
     /// # Errors
     /// If the file cannot be read, or items are nested too deep.

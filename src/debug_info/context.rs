@@ -104,13 +104,13 @@ enum ContextKey {
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
     field: ContextField,
-    /// The software layers (such as PopART) in whose debug contexts the key has the meaning
-    /// `field`. The key is skipped in the contexts of all other software layers.
+    /// The software layers (such as PopART) in whose debug contexts popliner needs the text at this
+    /// key. In the contexts of all other software layers, the text is dropped.
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns how the key `name` in the `attributes` of a debug context is read; `None` if the value
-/// of the key is skipped.
+/// Returns what the key `name` in the `attributes` of a debug context means; `None` if popliner
+/// does not need the value of this key.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -128,8 +128,8 @@ impl TextKey {
     }
 }
 
-/// Returns how the key `text` of a debug context is read; `None` if the value of the key is
-/// skipped.
+/// Returns what the key `text` of a debug context means, such as its id or the name of an
+/// operation; `None` if popliner does not need the value of this key.
 fn key(text: &str) -> Option<ContextKey> {
     use {ContextField::*, ContextKey::*, SoftwareLayer::*};
     let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
@@ -164,9 +164,9 @@ pub struct ContextRecord {
     pub id: u64,
     /// Id of the parent debug context; 0 for a root.
     pub parent: u64,
-    /// Index into the string table of the name of the context; `None` for a context without a name.
-    /// An index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every
-    /// string table.
+    /// Index of the context's name in the string table; `None` for a context without a name. An
+    /// index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every string
+    /// table.
     pub name: Option<u32>,
     /// Index into `DebugInfo::fields` of the first text of this context. Only texts that popliner
     /// needs are stored there.
@@ -191,8 +191,8 @@ pub struct Draft {
     /// not set yet.
     pub record: ContextRecord,
     bytes: String,
-    /// The texts of the context, one entry per text: the key that the text has in the context, and
-    /// the range of the text in `bytes`.
+    /// The texts of the debug context that is being read. Each entry has the key that the text has
+    /// in the context, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
     /// Number of keys and values of the context that have an unexpected type: keys that are not
     /// texts, and values of the keys for id, parent, name, layer and category. A negative number, a
@@ -201,8 +201,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map into the draft, in place of the context
-    /// that the draft had before.
+    /// Reads one debug context from the entries of its CBOR map, in place of the context that was
+    /// read before.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
     pub fn read(&mut self, items: &mut Items<impl Read>, left: Left) -> Result<(), Unreadable> {
@@ -239,8 +239,9 @@ impl Draft {
     }
 
     /// Reads the value of `key`, which begins with `header`, and stores it in the debug context. A
-    /// value of an unexpected type is skipped. It is counted as mistyped unless it may stand for a
-    /// missing value: a negative number, a float, a boolean or null.
+    /// value of an unexpected type is skipped. If `key` is the id, parent, name, layer or category,
+    /// such a value is counted as mistyped, unless it may stand for a missing value: a negative
+    /// number, a float, a boolean or null.
     fn read_value(
         &mut self,
         items: &mut Items<impl Read>,
@@ -287,9 +288,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes the text from `start` to the end of `bytes`. A text that popliner needs
-    /// ([`is_needed`]) becomes the text of `key` in the debug context, in place of an earlier text
-    /// of this key. Any other text is removed from `bytes`.
+    /// Stores the text of a debug context that was appended to `bytes` from `start` on, as the
+    /// value of `key`. It replaces an earlier value of this key. A text that popliner does not need
+    /// ([`is_needed`]) is removed from `bytes` instead.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
@@ -301,8 +302,8 @@ impl Draft {
         }
     }
 
-    /// Stores a list of texts, joined by `/`, as the text of `key`. Stores nothing if an item of
-    /// the list is not a text.
+    /// Reads the list that is the value of `key` in a debug context, and stores its texts, joined
+    /// by `/`. Stores nothing if an item of the list is not a text.
     fn read_list(
         &mut self,
         items: &mut Items<impl Read>,
@@ -330,9 +331,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the texts of the context that popliner needs, each with its field. Leaves out a text
-    /// whose key has no meaning in the software layer of the context. This is decided only here,
-    /// since in a file the layer of a context may come after its texts.
+    /// Returns the texts of the debug context that popliner needs, each with its kind, such as the
+    /// name of an operation. Leaves out texts whose keys have no meaning in contexts of the
+    /// software layer that wrote the context. This is decided only here, since the file may name
+    /// the layer after the texts.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts
             .iter()
@@ -341,13 +343,13 @@ impl Draft {
     }
 }
 
-/// Returns whether the text `value` of `key` is kept. Outputs are kept only if one of them is a
-/// gradient, `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, and
-/// all other texts always.
+/// Returns whether popliner needs the text `value`, which a debug context has at `key`. It needs
+/// outputs only if one of them is a gradient, `recompute` only if it is `YES`, `recomputetype` only
+/// if it is not `Checkpoint`, and all other texts always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // PopART puts `Gradient___` into the name of every gradient (checked against the source
-        // code of PopART).
+        // A list of outputs is kept only if one of them is a gradient. PopART puts `Gradient___`
+        // into the name of every gradient (checked against the source code of PopART).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
         // Most operations have the recompute type `Checkpoint`, so it is not stored.

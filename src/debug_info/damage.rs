@@ -15,8 +15,9 @@ pub fn shape(what: &str) -> FileError {
 /// `u32::MAX` is no index: it stands for a name that is outside the string table.
 const LIMIT: u32 = u32::MAX - 1;
 
-/// Returns the index of an item if the file has `count` items before it. Returns an error if these
-/// are already [`LIMIT`] items. `what` is the kind of item: contexts, texts or names.
+/// Returns the index that the next context, text or name of a debug file gets, if `count` were read
+/// before it. Returns an error if these are already [`LIMIT`]; the error calls them `what`, such as
+/// contexts.
 pub fn next_index(count: usize, what: &str) -> Result<u32> {
     let index = u32::try_from(count).ok().filter(|&index| index < LIMIT);
     index.ok_or_else(|| {
@@ -31,7 +32,8 @@ pub fn next_index(count: usize, what: &str) -> Result<u32> {
 pub fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
-        // If `head` ends in the middle of a character, it may still be text: `error_len` is `None`.
+        // The first bytes of a text file may end in the middle of a character. In this case,
+        // `error_len` is `None`, and the file still counts as text.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {
@@ -90,7 +92,7 @@ pub enum Damage {
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
     /// Debug contexts have no name: they refer to an entry beyond the end of the string table,
-    /// although the table is complete. The field is the number of these contexts.
+    /// although the table is complete. The number counts these contexts.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
     /// The debug file lacks contexts to which the profile refers. The first number counts the

@@ -28,7 +28,7 @@ pub struct Collected {
     draft: Draft,
     pub saw_contexts: bool,
     saw_table: bool,
-    /// Whether a top-level key was read that Poplar does not write.
+    /// Whether the top-level map of the file has a key that Poplar does not write in debug files.
     pub saw_other_key: bool,
     /// Whether the array `contexts` of the debug file was read to its end.
     pub contexts_complete: bool,
@@ -180,8 +180,8 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Appends a text to the list and returns its index. If no index is left, the error calls the
-    /// texts `what`: texts or names.
+    /// Appends a text to the list and returns its index. Returns an error if the list has as many
+    /// texts as 32-bit indices can count; the error calls them `what`: texts or names.
     pub fn push(&mut self, text: &str, what: &str) -> Result<u32> {
         let number = next_index(self.ends.len(), what)?;
         self.bytes.push_str(text);
@@ -217,8 +217,8 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Returns the index of `text`. Appends the text if it is new; returns an error if no index is
-    /// left.
+    /// Returns the index of `text`, which is appended to the list if it is new. Returns an error if
+    /// the list has as many texts as 32-bit indices can count.
     ///
     /// If two different texts have the same hash, the later text is appended each time it occurs.
     /// That only takes memory, and does not happen in practice.

@@ -22,8 +22,8 @@ use crate::{message::Warning, profile::Ids};
 use context::ContextRecord;
 use document::Texts;
 
-/// Index of a debug context in the [`DebugInfo`] that returned this index, in the order of the
-/// file.
+/// Index of a debug context in the order of the file. It is valid only in the [`DebugInfo`] that
+/// returned it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
@@ -56,8 +56,8 @@ impl DebugInfo {
         self.records.is_empty()
     }
 
-    /// Returns the position of the debug context with the id `id`; `None` if the id is 0 or
-    /// unknown.
+    /// Returns the index of the debug context with the id `id`; `None` if the id is 0 or no context
+    /// has it.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.position(id).map(Position)
     }
@@ -93,8 +93,9 @@ impl DebugInfo {
         self.records.iter().any(|record| record.layer == layer)
     }
 
-    /// Returns the text of the field `field` of the debug context at `p`. Returns `None` if the
-    /// context has no such text, and `Some("")` if the text is empty.
+    /// Returns the text of the kind `field`, such as the name of an operation, of the debug context
+    /// at the index `p`. Returns `None` if the context has no such text, and `Some("")` if the text
+    /// is empty.
     pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -165,8 +166,8 @@ impl DebugInfo {
         self.warning.as_ref()
     }
 
-    /// Returns the context at the position `p`. Returns an empty record if the position is out of
-    /// range, as a position of another `DebugInfo` may be.
+    /// Returns the debug context at the index `p`. Returns an empty context if the index is out of
+    /// range, as an index of another `DebugInfo` may be.
     fn record(&self, p: Position) -> ContextRecord {
         self.records.get(p.0 as usize).copied().unwrap_or_default()
     }

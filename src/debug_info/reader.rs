@@ -140,7 +140,8 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
              {DEBUG_AGAIN}"
         ));
     }
-    // If the file is cut off, its key `contexts` may be in the missing part.
+    // The key `contexts` may be in the missing part of a file that is cut off. So the file is
+    // accepted without this key, unless it has a key that Poplar does not write.
     let may_follow = !collected.is_complete && !damaged && !collected.saw_other_key;
     if !collected.saw_contexts && !may_follow {
         return Err(shape("it has no `contexts`"));
@@ -234,8 +235,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         }
         let mut length = lengths.get(here as usize).copied().unwrap_or(0);
         if length == ON_THE_WAY {
-            // The chain has come back to the context `here`, so the contexts from its first
-            // occurrence on form a cycle of parents.
+            // The chain of parents has come back to the context `here`. The contexts from the first
+            // occurrence of `here` in the chain on form a cycle.
             let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
             length = cycle.len() as u32;
             for place in cycle {

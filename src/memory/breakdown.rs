@@ -1,6 +1,6 @@
-//! The memory of each operation by itself (docs/model.md, "The memory of a stage"), as if a stage
-//! had only this operation, and the bytes that a user could reduce in a stage that does not fit
-//! ("Advice").
+//! Computes the memory of each operation by itself, as if a stage had only this operation
+//! (docs/model.md, "The memory of a stage"). For a stage that does not fit, also computes how many
+//! bytes the user could save by changes of the model (docs/model.md, "Advice").
 
 use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory, code::by_kind, steps::StepSums};
 use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};

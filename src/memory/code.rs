@@ -1,5 +1,6 @@
 //! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"). Also
-//! the overhead, that is, bytes that every stage needs whatever its layers, and fragmentation.
+//! two kinds of bytes that belong to no operation: the overhead, which every stage needs whatever
+//! its layers, and fragmentation.
 
 use super::{MemoryModel, Rules, entering::GrowingSums, steps::each_stretch};
 use crate::{
@@ -103,8 +104,9 @@ pub fn by_tile<'a>(
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let mut runs = bytes.runs();
-    // Usually, `tiles` are all tiles of the model. A look at the last of the `runs` (neighbouring
-    // tiles with equal bytes) then avoids a binary search, which reads distant memory addresses.
+    // Usually `tiles` are all tiles of the model, so all `runs` of neighbouring tiles are returned.
+    // A look at the first and the last run shows this without a binary search, which reads distant
+    // memory addresses.
     if tiles.start > 0 && runs.first().is_some_and(|run| run.to <= tiles.start) {
         runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     }
@@ -331,9 +333,9 @@ impl TileOverhead {
         (u128::from(total) * u128::from(self.rest) / all.max(1)) as u64
     }
 
-    /// Limits the bytes of code of a stage's operations to the recorded bytes of the same kind,
-    /// since operations may share code that `code` counts several times. `code` and the result have
-    /// one entry per [`CodeKind`].
+    /// Returns the bytes of code of a stage, by [`CodeKind`]: those in `code`, but of each kind at
+    /// most the bytes that were recorded on the tile. Operations may share code that `code` counts
+    /// several times.
     pub fn capped(&self, code: [u64; 4]) -> [u64; 4] {
         from_fn(|kind| code[kind].min(self.recorded[kind]))
     }

@@ -1,5 +1,5 @@
-//! Compares the memory that the compiler recorded with the memory that the model predicts from
-//! operations, to show how complete the model is.
+//! Compares the memory that the compiler recorded with the memory that is predicted from the
+//! operations, to show how much of the recorded memory the prediction explains.
 
 use super::{MemoryModel, Rules, code::explained};
 use crate::{
@@ -27,15 +27,15 @@ pub struct CodeCategory {
     /// The profile's name for this kind of code, such as `vertexCode`. If the profile has several
     /// names for the kind, this is the first.
     pub name: &'static str,
-    /// The bytes of code of one kind, over all tiles, that operations need.
+    /// The bytes of one kind of code that operations are predicted to need, summed over all tiles.
     pub predicted: u64,
-    /// The bytes of code of one kind, over all tiles, that the compiler recorded.
+    /// The bytes of one kind of code that the compiler recorded, summed over all tiles.
     pub recorded: u64,
     /// The tile where predicted and recorded bytes of code differ most, in either direction; the
     /// first of several such tiles.
     pub worst_tile: u32,
-    /// The predicted bytes of code minus the recorded bytes, both on the tile where they differ
-    /// most.
+    /// The predicted bytes of one kind of code minus the recorded bytes, both on the tile where
+    /// they differ most.
     pub worst_difference: i64,
 }
 

@@ -61,9 +61,9 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain both the
-    /// layer `with` and at least one of `layers` (ascending). Items are stored for all ranges that
-    /// begin at some layer or later. For ranges that begin too late to contain both, the inverse of
-    /// the item, `undo`, is therefore stored as well.
+    /// layer `with` and at least one of `layers` (ascending). An item that is stored for one start
+    /// also applies to ranges with later starts. For starts that are too late for a range to
+    /// contain both, `undo`, the negative of the item, is stored as well.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -87,10 +87,10 @@ impl<Item: Copy> Entries<Item> {
         Ok(())
     }
 
-    /// Returns pairs of a layer and an item, such as the bytes of a variable. A range of layers
-    /// that begins at `start` or later gains the item when it grows to the layer. Pairs from
-    /// earlier starts apply to these ranges too, but are left out: callers go through all starts in
-    /// order, and add up the pairs.
+    /// Returns what was stored for the start `start`: pairs of a layer and an item, such as the
+    /// bytes of a variable. A range of layers that begins at `start` or later gains the item when
+    /// it grows to the layer. Callers go through the starts in ascending order and add up the
+    /// pairs, since pairs of earlier starts apply as well.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()

@@ -43,15 +43,16 @@ impl VariableKinds {
 /// that use the variable.
 struct KindRules<'a> {
     model: &'a Model,
-    /// Whether every weight of the model has a label, from the debug context, that marks it as a
-    /// weight.
+    /// Whether a parameter needs a label from the debug contexts to count as a weight, a gradient
+    /// or optimizer state; without one, its kind is `other`. True if the model has such labels and
+    /// its framework is not TensorFlow.
     has_labels: bool,
     /// One entry per use set (the operations that use a variable): whether the forward pass uses
     /// the variables.
     forward: Vec<bool>,
-    /// One entry per use set (the operations that use a variable): whether any of these operations
-    /// updates weights, or runs after the forward and the backward pass, such as a norm of all
-    /// gradients.
+    /// One entry per use set (the operations that use a variable): whether any of these operations,
+    /// apart from copies from and to the host, updates weights or runs after the forward and the
+    /// backward pass, such as a norm of all gradients.
     late: Vec<bool>,
     /// One entry per use set (the operations that use a variable): whether only updates, and copies
     /// from and to the host, use the variables.
@@ -233,7 +234,8 @@ mod tests {
             assert!(kinds.weights > 0 && kinds.activations > 0, "{kinds:?}");
             assert_eq!((kinds.gradients, kinds.optimizer_state), (0, 0));
         }
-        // The fixture has 16-bit weights and accumulators, and two 32-bit moments for each weight.
+        // This fixture has a 16-bit accumulator and two 32-bit moments for each 16-bit weight, so
+        // the optimizer state takes four times the bytes of the weights.
         for kinds in of_fixture("training-pipeline") {
             assert_eq!(kinds.gradients, kinds.weights);
             assert_eq!(kinds.optimizer_state, 4 * kinds.weights);

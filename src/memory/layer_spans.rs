@@ -23,8 +23,8 @@ const MAX_SPANS: usize = 600;
 impl MemoryModel<'_> {
     /// Returns spans of consecutive liveness steps that belong to one layer, in the order of steps.
     ///
-    /// - A step belongs to the layer of the operation that runs it. If several operations run at
-    ///   the step, the shortest decides.
+    /// - A step belongs to the layer of the operation that runs at this step. If several operations
+    ///   run at it, the one that runs for the fewest steps decides.
     /// - A step without a layer belongs to a span if it lies between steps of the span's layer, and
     ///   otherwise to no span.
     /// - If there are more than 600 spans, all steps are cut into at most 600 pieces of equal

@@ -73,8 +73,8 @@ pub struct MemoryModel<'a> {
     /// more bytes than the forward and the backward pass. `None` if all optimizer state stays on
     /// the chip, or if the model does not train.
     update: Option<Arc<UpdatePhase>>,
-    /// One entry per phase of a step (see [`PHASES`]), such as the backward pass: its half-open
-    /// range of liveness steps. The range is empty if the model does not have the phase.
+    /// One entry per phase, such as the backward pass (see [`PHASES`]): its half-open range of
+    /// liveness steps, which is empty if the model does not have the phase.
     phases: [Range<u32>; PHASES],
     /// One entry per position (In, a layer or Out): the first and the last liveness step (both
     /// inclusive) of the operations that belong to this position only. `None` if there are no such

@@ -136,8 +136,8 @@ pub fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
 
 /// Cuts a sequence of liveness steps (or tiles) into pieces at both ends of each of `ranges`. Each
 /// range is half-open and has an owner, such as a layer. Calls `visit` for each piece that is in a
-/// range, in ascending order: with its first step, its end (exclusive), and the owners of the
-/// ranges that contain the piece, each with the number of such ranges.
+/// range, in ascending order: with its first step, its end (exclusive), and the owners of all
+/// ranges around the piece. Each owner comes with the number of its ranges around the piece.
 pub fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),
@@ -161,8 +161,9 @@ pub fn each_stretch<T: Copy + Ord>(
     }
 }
 
-/// Returns the smallest window of liveness steps that contains all `windows`; `None` if there is
-/// none. A window is its first and its last step, both inclusive.
+/// Returns the smallest range of liveness steps that contains all of `windows`, as its first and
+/// its last step, both inclusive. Windows that are `None` are ignored; the result is `None` if all
+/// are.
 pub fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows
         .iter()

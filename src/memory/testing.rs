@@ -11,8 +11,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Returns n if a test shall run every n-th of its cases. This is `part`, to save time, or 1 (all
-/// cases) if the environment variable `SEEDS` is set.
+/// Returns `part` if a test shall run only every `part`-th of its cases, to save time. Returns 1,
+/// for all cases, if the environment variable `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -57,8 +57,8 @@ pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) 
     model(&case)
 }
 
-/// Returns all stages of a model with `positions` positions (In, layers, Out), each with every
-/// possible number of stages after it.
+/// Returns all possible stages of a model with `positions` positions (In, layers, Out): each range
+/// of positions, with each possible number of stages after it.
 pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
     let stages = ranges(positions).into_iter().flat_map(|range| {
         after(&range, positions).map(move |after| PlacedStage {

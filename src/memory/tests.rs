@@ -77,8 +77,9 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // Overhead is the recorded code beyond the predicted code of all operation groups. In a
-        // random model, some groups have no operation. They count too, so here each group gets one.
+        // The memory model counts as overhead the recorded code beyond the predicted code of all
+        // operation groups, even of groups without an operation, which random models have. Each
+        // group gets an operation here, so that the predicted code of all groups can be summed up.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()

@@ -73,8 +73,8 @@ impl<'a> CountedUses<'a> {
     }
 
     /// Returns the uses (groups of variables with the same live steps and users) on `tile` as two
-    /// ascending lists: uses with data, and uses with code. A number in a list plus the offset of
-    /// the list is the index of the use (see [`CountedUses`]).
+    /// ascending lists: uses with data, and uses with code. Each list comes with an offset: a
+    /// number in the list plus the offset is the index of a use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         [
@@ -86,12 +86,11 @@ impl<'a> CountedUses<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
-    /// (`None` for all steps), and with a condition: stages that meet it
-    /// ([`MemoryModel::has_part`]) have the variables live at these steps. If the steps differ
-    /// between stages of a pipeline, `visit` is called once for each condition. It is not called
-    /// for variables that take no memory in the forward and the backward pass
-    /// ([`MemoryModel::is_away`]), such as optimizer state that is off the chip. `number` is the
-    /// index of the variables in [`CountedUses`].
+    /// (`None` for all steps), and with a condition on stages ([`MemoryModel::has_part`]): the
+    /// variables are live at these steps only in stages that meet it. If the steps differ between
+    /// stages of a pipeline, `visit` is called once for each condition. It is not called for
+    /// variables that take no memory in the forward and the backward pass, such as optimizer state
+    /// that is off the chip. `number` is the index of the variables in [`CountedUses`].
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -192,9 +191,10 @@ impl<const N: usize> NeighbourUses<N> {
     }
 
     /// Merges lists of groups of variables (uses), one ascending list per tile (lane), and appends
-    /// them to `rows`: each group once, with its bytes on every tile. The first number of a list is
-    /// an offset, equal for all tiles, which turns the number of a group into its index in
-    /// [`CountedUses`]. The list of a lane without a tile is empty.
+    /// them to `rows`: each group with its bytes on every tile. A group that a tile lists several
+    /// times is also appended several times. The first number of a list is an offset, equal for all
+    /// tiles, which turns the number of a group into its index in [`CountedUses`]. The list of a
+    /// lane without a tile is empty.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -258,8 +258,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A tile may list a use (group of variables) several times. The result then has the use
-            // as often as the tile that lists it most often.
+            // A tile may list a use (group of variables) several times. The merged list must have
+            // the use as often as the tile that lists it most often.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

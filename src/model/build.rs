@@ -29,8 +29,8 @@ impl Model {
     /// [`Model::memory_peak`] is `None`.
     ///
     /// # Errors
-    /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
-    /// variables cannot be read.
+    /// If the program tree is cyclic or too large, if variables or the code of an operation add up
+    /// to more than 4 GiB on a tile, or if the names of variables cannot be read.
     pub fn build(
         mut profile: Profile,
         debug_info: DebugInfo,

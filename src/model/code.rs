@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types in the compute sets of the programs, as ascending indices into
-    /// [`Model::vertex_code`](super::Model::vertex_code). Each type comes with the number 1 on all
-    /// tiles that have a vertex of this type, and 0 on all others. How many vertices a tile has
-    /// does not matter: it has the code of a vertex type only once.
+    /// [`Model::vertex_code`](super::Model::vertex_code). Each type comes with a number per tile: 1
+    /// if the tile has a vertex of this type, otherwise 0. How many vertices a tile has does not
+    /// matter: it has the code of a vertex type only once.
     pub vertex_types: Vec<(u32, TileBytes)>,
     /// Bytes of vertex state, computed from the number of vertices and the state size of each
     /// vertex type, over all compute sets of the programs.
@@ -224,9 +224,9 @@ pub fn clusters(
 /// have exactly these use sets. A use set is the set of operation groups that use a variable.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-/// A bound on the memory for the code of all operation groups and clusters (programs that use the
-/// same variables), so that a damaged profile cannot exhaust memory. Code is counted in runs, that
-/// is, in series of consecutive tiles with equally many bytes.
+/// A limit on the memory that PopLiner takes to store the code of all operation groups and clusters
+/// (programs that use the same variables), so that a damaged profile cannot exhaust memory. It is a
+/// number of runs, that is, of series of consecutive tiles with equally many bytes.
 pub struct Budget {
     max: usize,
     left: usize,
@@ -263,8 +263,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
 }
 
 /// Returns the bytes of vertex state that the compiler recorded for each distinct compute set;
-/// `None` if the profile lacks them for any of these sets. Each entry comes with the number 1, by
-/// which [`TileBytes::sum`] multiplies it.
+/// `None` if the profile lacks them for any of these sets. Each entry also has the factor 1,
+/// because [`TileBytes::sum`] takes bytes with a factor.
 fn exact<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
 ) -> Option<Vec<(&'a TileBytes, u64)>> {
@@ -273,9 +273,9 @@ fn exact<'a>(
     by_id.into_values().map(memory).collect()
 }
 
-/// Returns the vertex types of `compute_sets`, ascending, each with 1 on the tiles that have a
-/// vertex of this type and 0 on all other tiles. Numbers of vertices do not matter, since a tile
-/// has the code of a vertex type only once.
+/// Returns the vertex types of `compute_sets`, ascending. Each type comes with a number per tile: 1
+/// if the tile has a vertex of this type, otherwise 0. How many vertices a tile has does not
+/// matter: it has the code of a vertex type only once.
 fn instantiated<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Vec<(u32, TileBytes)> {
     let mut by_type: BTreeMap<u32, Vec<&TileBytes>> = BTreeMap::new();
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {

@@ -342,7 +342,7 @@ impl Model {
             let pass = match operation.pass {
                 // A backward operation that belongs to no single layer and runs after the backward
                 // passes of all layers, such as a norm of all gradients, prepares the update of
-                // weights.
+                // weights. So its cycles count as part of the update.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
@@ -369,10 +369,10 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last liveness step of all operations of the backward pass that have cycles and
-    /// belong to In (the operations before the first layer), to a layer or to Out (those after the
-    /// last layer). A norm of all gradients, for example, belongs to none of these. Returns
-    /// `u32::MAX` if there is no such operation.
+    /// Returns the last liveness step at which the backward pass of the layers, of In (before the
+    /// first layer) and of Out (after the last layer) is at work. Operations without cycles do not
+    /// count, nor do operations that belong to none of these, such as a norm of all gradients.
+    /// Returns `u32::MAX` if no operation counts.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> u32 {
         self.operations
             .iter()

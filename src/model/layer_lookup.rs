@@ -50,8 +50,9 @@ pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds the path of a layer or module in `paths` that `text` stands for. `ways` are ways to
-/// compare a text with a path. The first way in which any path matches `text` decides.
+/// Finds the path in `paths`, the paths of layers or modules, that `text` stands for. `ways` are
+/// ways to compare a text with a path, which are tried in order until any path matches. The result
+/// holds the index of this path or, if several paths match, all their indices.
 pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {

@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 
 impl Model {
     /// Returns warnings about layers that are probably wrong:
-    /// - A regex found them, but modules would describe the model better. The classic memory model
-    ///   (`rules`) has only layers of a regex, so there it is not checked.
+    /// - A regex found them, but modules would describe the model better. This is checked only in
+    ///   the full memory model (`rules`), since the classic one always takes its layers from a
+    ///   regex.
     /// - A Call has inputs of several layers.
     /// - Names of layers were lost when the compiler outlined code.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {

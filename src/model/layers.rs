@@ -28,11 +28,10 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names of modules and operations in the user's options that are not names of layers. Each
+    /// Names in the user's options that stand for modules or operations and not for layers. Each
     /// comes with the index of the operation at which the module or operation begins: in a
     /// [`Named::Layer`] if a layer or Out (the operations after the last layer) also begins there,
-    /// and otherwise in a [`Named::Inside`]. In other places, these variants hold indices of
-    /// layers.
+    /// and otherwise in a [`Named::Inside`]. Elsewhere, these variants hold indices of layers.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -206,9 +205,10 @@ impl Layering {
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further until each of `names` (given by the user) stands for a layer. A name
-    /// may be that of a layer, of a part of a layer, of a module or of an operation. Unknown names
-    /// are ignored.
+    /// Divides layers further so that the model can be split before each of `names`, which the user
+    /// gave. A name may be that of a layer, of a part of a layer, of a module or of an operation.
+    /// Names that are unknown, or before which no division allows a split, do not change the
+    /// layers.
     pub(crate) fn with_named(self, model: &Model, names: &[String]) -> Self {
         names.iter().fold(self, |layers, name| {
             if layers.names.iter().any(|own| own == name) {
@@ -220,8 +220,8 @@ impl Layering {
                 return layers.with_modules(&model.operations, part);
             }
             let at_module = |ways| layers.tree(model).first_of_module(name, ways);
-            // If a name given by the user is the whole path of a layer or module, parts of other
-            // paths are not compared with it.
+            // A name that is the whole path of a layer or module stands only for it. Paths of which
+            // the name is only a part are then not considered.
             for way in WHOLE.chunks(1) {
                 if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
                     return layers;
@@ -284,8 +284,8 @@ impl Layering {
 
     /// Returns the place of an operation: the index of the layer that its name contains. An
     /// operation whose name contains no layer is in In (place 0) if it comes before the first
-    /// operation with a layer, and otherwise in Out (place `names.len()`). `layers` has the layer
-    /// in the name of each operation.
+    /// operation with a layer, and otherwise in Out (place `names.len()`). `layers` has, for each
+    /// operation, the layer that its name contains, or [`NO_LAYER`].
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {

@@ -84,12 +84,13 @@ pub struct Model {
     pub classes: LiveClasses,
     /// The lowered variables that hold data, including those that no operation uses. Variables on
     /// one tile with the same equivalence class and the same use set (the operation groups that use
-    /// a variable) are stored as one group. This field has most of the model's size, so a saved
-    /// model encodes it apart.
+    /// a variable) are stored as one group. This field is by far the largest, so the file of a
+    /// saved model stores it in an encoding of its own.
     #[serde(skip)]
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and that an operation uses: programs of
-    /// the type `CodeCopy` copy code to them. A saved model encodes them apart.
+    /// the type `CodeCopy` copy code to them. The file of a saved model stores them in an encoding
+    /// of their own.
     #[serde(skip)]
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
@@ -263,10 +264,11 @@ impl Model {
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
-        // Variables that the host both writes and reads may be weights: the host never reads inputs
-        // back, and it never copies constants.
+        // A variable that the host both writes and reads may be a weight, but neither an input nor
+        // a constant: the host never reads inputs back, and it never copies constants.
         let copies = self.users_by_set(|group| self.operation_groups[group].only_streams());
-        // The forward pass reads weights, but neither accumulators nor optimizer state.
+        // The forward pass reads weights, but neither accumulators nor optimizer state. So only
+        // variables that it reads can be weights.
         let reads = self.sets_of_forward();
         (0u32..)
             .zip(bytes)

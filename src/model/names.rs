@@ -91,16 +91,17 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// The compiler outlines code: one function replaces equal operations at several places of the
-    /// model. Returns the debug context that records which operations the body of the function
-    /// replaced at the place of `call`. `enclosing` has these contexts of the Calls around `call`.
+    /// Returns the debug context that records which original operations the body of an outlined
+    /// function replaced at the place of `call`. (The compiler outlines code: one function replaces
+    /// equal operations at several places of the model.) `enclosing` has the contexts that were
+    /// found in this way for the Calls around `call`.
     ///
-    /// - If one of them records that `call` replaced an original Call, the result is the context of
-    ///   the original Call.
-    /// - Otherwise, it is the first context with such records from the context of `call` up to the
-    ///   root.
+    /// - If a context in `enclosing` records that `call` replaced an original Call, the result is
+    ///   the context of the original Call.
+    /// - Otherwise, it is the first context that records replaced operations, from the context of
+    ///   `call` up to the root.
     ///
-    /// Returns `None` if this context records no replaced operations, or if there is none.
+    /// Returns `None` if there is no such context, or if it records no replaced operations.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -301,8 +302,9 @@ pub fn op_type(opid: &str) -> &str {
 }
 
 /// Returns the name of an operation that is a Call or a tensor, or that has no name, such as
-/// `Call(3)` or `Tensor(1)/w`. It consists of the type, `instance` in parentheses, and a slash with
-/// the id `tensor`. Unknown parts are left out.
+/// `Call(3)` or `Tensor(1)/w`. It consists of the type (`name`), `instance` in parentheses, and a
+/// slash with the id `tensor`. An unknown type is replaced by `Tensor` or `Anonymous`; other
+/// unknown parts are left out.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

@@ -33,8 +33,8 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights, judging by its name or debug context. If these mark
-    /// no update in the whole model, the variables that the operation uses decide.
+    /// Whether the operation updates weights, judging by its name or debug context. If no operation
+    /// of the model is marked as an update, the variables that operations use show the updates.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
     pub pass: Pass,

@@ -108,8 +108,9 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     }
 }
 
-/// Returns a contradiction if a model has no backward pass but updates most bytes of the parameters
-/// that it reads, since only training does so.
+/// Checks that a model without a backward pass is not a training step whose backward pass was
+/// missed. Returns a contradiction in the input files if the model updates most bytes of the
+/// parameters that it reads, since only training does so.
 ///
 /// An operation is taken as an update under four conditions:
 /// - It uses a parameter, and also an accumulator or another variable that may be a gradient

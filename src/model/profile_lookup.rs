@@ -74,13 +74,14 @@ impl ProfileLookup {
     /// of `wanted` has a tile and the maximum number of variables to find on it. The search is one
     /// pass over all variables of the profile; a large model has 10^7 variables.
     ///
-    /// Returns one entry per tile: its largest variables, the largest first, and variables of equal
-    /// size in the order of the profile. The entry of a tile that is not wanted is empty.
+    /// Returns one entry per tile up to the last wanted one: its largest variables, the largest
+    /// first, and variables of equal size in the order of the profile. The entry of a tile that is
+    /// not wanted is empty.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> Vec<Vec<TileVariable>> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
-        // One entry per tile: the number of variables to find on it, and the largest variables
-        // found so far, as a heap with the smallest of them on top. A variable is given by its
-        // bytes and its index.
+        // One entry per tile up to the last wanted one: the number of variables to find on it, and
+        // the largest variables found so far, as a heap with the smallest of them on top. A
+        // variable is given by its bytes and its index.
         let mut by_tile = vec![(0, BinaryHeap::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
             let (known, _) = &mut by_tile[tile as usize];

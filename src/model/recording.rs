@@ -26,12 +26,12 @@ pub enum TensorKind {
     Other,
 }
 
-/// The framework's label of a tensor, which all lowered variables that are parts of the tensor
-/// share.
+/// The label of a tensor: what the profile and the framework's debug contexts record about it. All
+/// lowered variables that are parts of the tensor share the label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The name of the tensor's variables in the profile, without the number of the part of the
-    /// tensor (`#` and digits).
+    /// The name that the tensor's variables have in common in the profile, such as `weights#` for
+    /// the variables `weights#0` and `weights#1`.
     pub name: Box<str>,
     /// The id of the tensor in the framework; empty if no debug context records it.
     pub tensor: Box<str>,
@@ -42,9 +42,9 @@ pub struct Label {
 }
 
 impl Label {
-    /// Builds the label of a tensor. The name comes from the profile (`label`). The id, the kind
-    /// and the size of an element come from the PopART debug context of the tensor, if `label`
-    /// leads to one.
+    /// Builds the label of a tensor. Its name comes from the profile (`label`). The id, the kind
+    /// and the size of an element come from the tensor's PopART debug context; they are unknown if
+    /// there is none.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensor = label
             .debug_ids

@@ -53,11 +53,11 @@ pub fn refine(
 }
 
 /// Divides use sets (variables with the same users) so that all variables of a set also have the
-/// same value. `values` has pairs of a variable and its value: a label (name of the tensor), or the
-/// use set of a related variable (the partner), such as the weight of an optimizer's moment.
-/// Variables without a value stay in their set. `mark` returns the label and the partner that the
-/// variables of a new set have, from the label of the old set and the value. Returns the sets that
-/// were divided.
+/// same value. A value is the index of a label (name of the tensor), or the use set of a related
+/// variable (the partner), such as the weight of an optimizer's moment. `values` has pairs of a
+/// variable and its value; variables without a value stay in their set. `mark` returns the label
+/// and the partner of a new set from the label of the divided set and the value. Returns the sets
+/// that were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -79,9 +79,9 @@ fn split_sets(
 /// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// A compute set is taken to work on the whole model if the variables that it shares with other
-/// operations have at least this many use sets. (A use set is the set of operation groups that use
-/// a variable.) A compute set of a layer mostly has fewer.
+/// A compute set is taken to work on the whole model, as in an optimizer, if the variables that it
+/// shares with other operations are in at least this many use sets (variables of one tensor with
+/// the same users). A compute set of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
 
 /// An operation is taken to work on the whole model, with one compute set for each weight, if it

@@ -179,7 +179,7 @@ fn of_variables<'a>(
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the latest operation group
     // that uses variables of this set, and the larger set with this group, to which these variables
-    // move. Groups come one after the other, so earlier ones need not be known.
+    // move. Groups are added one after the other, so only the latest one is needed.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -343,8 +343,8 @@ mod tests {
                 let expected: Vec<usize> = (0..used.len()).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
-            // Use sets are numbered in the order of their last operation groups, and no use set
-            // occurs twice.
+            // Use sets must be numbered in the order of their last operation groups, and no two use
+            // sets may consist of the same operation groups.
             let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
             prop_assert!(nodes.iter().is_sorted_by_key(|node| node.1));
             let mut distinct = nodes.clone();
@@ -359,8 +359,8 @@ mod tests {
     }
 
     /// Returns the use sets (the operation groups that use a variable) of the variables of each
-    /// program, as [`UseSetIndex`] should list them. They come from the profile's lists of
-    /// variables.
+    /// program. They are found directly from the profile's lists of variables, so that a test can
+    /// compare them with those in [`UseSetIndex`].
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = profile.variables_of(&[program]).into_iter().flatten();

@@ -115,9 +115,10 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // Threads add up the bytes of parts of the groups, by equivalence class (variables that are
-        // live at the same steps) and use set. Each thread fills a table with one entry per class.
-        // To keep tables smaller than parts, there are fewer parts if there are many classes.
+        // Threads add up the bytes of parts of the list of groups, by equivalence class (variables
+        // that are live at the same steps) and use set. Each part needs a table with one entry per
+        // class. So there are fewer parts if there are many classes, since a table should be
+        // smaller than its part.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()

@@ -153,9 +153,8 @@ impl MemoryPeak {
     }
 }
 
-/// The denominator of a share, 1/100, of the bytes of all data variables. Variables that are live
-/// at nearly all steps cause a warning only if they have at least this share. A smaller share
-/// changes no split visibly.
+/// Variables that are live at nearly all steps cause a warning only if they have at least
+/// 1/`MIN_SHARE` of the bytes of all data variables. A smaller share changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
 /// Returns a warning if many variables (at least 1 % of the bytes of all data variables) are live
@@ -192,8 +191,8 @@ pub fn nearly_always_live(
 }
 
 /// Returns the warning about variables that are live at nearly all of the model's `steps` liveness
-/// steps. `bytes` is the sum of their bytes, and `all` has the steps at which each of these
-/// variables is not live.
+/// steps. `bytes` is the sum of their bytes. `all` has one entry per variable: the number of steps
+/// at which it is not live, and the first and the last of them.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

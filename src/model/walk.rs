@@ -82,8 +82,8 @@ impl Walk {
     }
 
     /// Returns how often each visited program runs if each root of the program tree runs once.
-    /// `repeats` has the number of iterations of each Repeat by its index; the body of a Repeat
-    /// without an entry runs once. Any other child runs once for each time that its parent lists
+    /// `repeats` maps the index of a Repeat to its number of iterations; the body of a Repeat that
+    /// is not in the map runs once. Any other child runs once for each time that its parent lists
     /// it, even if it is one of several branches. Results are limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
@@ -184,10 +184,10 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
-    /// paths (lists of nested Calls) for which debug contexts record the original operations that
-    /// the function replaced. Operations on these paths have names of their own, so the innermost
-    /// Call of such a path is not listed in `functions`.
+    /// Finds the Calls of functions that are called from several places. For the call paths (lists
+    /// of nested Calls) in `with_pairs`, debug contexts record which original operations the called
+    /// function replaced. Operations on these paths have names of their own, so the innermost Call
+    /// of such a path is not listed in `functions`.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,

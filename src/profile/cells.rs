@@ -18,7 +18,8 @@ pub type Columns = &'static [&'static str];
 #[derive(Clone, Copy)]
 pub struct Cells<'r> {
     pub cells: &'r [StoredCell],
-    /// The bytes of the texts and blobs in `cells`.
+    /// The bytes of the texts and blobs in the batch of rows that this row belongs to. Each text or
+    /// blob in `cells` is a range of these bytes.
     pub bytes: &'r [u8],
     pub table: &'static str,
     pub columns: Columns,
@@ -35,8 +36,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the rowid of the row, which is always an integer. `column` is the index of the cell
-    /// with the rowid: the index of one of `columns` that is the rowid, or else the next index
-    /// after them.
+    /// that holds it: the index of the rowid in `columns`, or, if the rowid is none of these
+    /// columns, the number of `columns`, since it is then stored after them.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> i64 {
         self.value(column).as_i64().unwrap_or_default()
@@ -76,7 +77,8 @@ impl<'r> Cells<'r> {
     /// Returns the integer that the row has in `column`. A negative integer or NULL is an error.
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
-        // Nearly every cell holds a number, so this case comes first.
+        // Nearly every cell holds an integer that is not negative, so this case is tried first, for
+        // speed.
         match self.value(column) {
             ValueRef::Integer(value @ 0..) => Ok(value as u64),
             _ => self
@@ -110,9 +112,9 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
-    /// Returns the position of the row of `table` whose id is in the cell in `column`. `ids` is the
-    /// index of `table`, which maps ids to positions. If `table` has no row with this id, the error
-    /// names the cell.
+    /// Returns the position, counted from 0, of the row of `table` that the cell in `column` refers
+    /// to by its id. `ids` maps the ids of the rows of `table` to positions. If `table` has no row
+    /// with this id, the error names the cell.
     #[inline(always)]
     pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
         let id = self.unsigned(column)?;
@@ -221,9 +223,9 @@ impl<'r> Cells<'r> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Returns the sum of `parts` on each tile. Each part is the decoded blob of one cell of this
-    /// row, in column 1 or later. If a sum exceeds 32 bits, the error names this row and column 1,
-    /// whichever columns were added.
+    /// Returns the sum of `parts` on each tile. Each part has one number of bytes per tile, decoded
+    /// from a cell of this row. If the sum on a tile exceeds 32 bits, the error always names the
+    /// cell in column 1, even if other columns were added.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))

@@ -19,8 +19,8 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
-/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If the sum of all
-/// cycles exceeds [`limits::CYCLES`], the model leaves the cycles out.
+/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If all programs
+/// together take more than [`limits::CYCLES`], the analysis later drops the cycles with a warning.
 #[derive(Debug)]
 pub struct Cycles {
     /// Cycles that were measured while the model ran; `None` if the model was not executed.
@@ -81,7 +81,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // An executed step, such as an implicit sync, may belong to no program.
+    // The column `program` may be NULL, since an executed step, such as an implicit sync, may
+    // belong to no program.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| row.position(1, &programs.ids, "programs"))
@@ -186,10 +187,11 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
 
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
-/// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
-/// to the cycles of the slowest tile of all IPUs.
+/// Reads the compiler's estimates of cycles in `table`. Returns a map from the id of each row with
+/// an estimate to the cycles of the slowest tile of all IPUs.
 ///
-/// Both `ids` and `in_place` name two columns: the key, and the estimate in one of two forms.
+/// The column with the estimates depends on the report format. Both `ids` and `in_place` name the
+/// column with the id of a row, and then one of the columns with estimates:
 /// - `ids`, from format 3.2 on: a list with one id per IPU. `slowest` maps such an id (of a row in
 ///   `compilation_cycles_by_tile`) to the cycles of the slowest tile of the IPU.
 /// - `in_place`, in older formats: the cycles of each tile.
@@ -200,8 +202,8 @@ fn estimates_in(
     slowest: &FxHashMap<u64, u64>,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
-    // A table may have both columns of estimates: the one for older report formats, and the one for
-    // newer ones. The unused column holds NULL.
+    // A table may have two columns of estimated cycles, one for older report formats and one for
+    // newer ones. Both are read, since the one that is not in use holds NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {

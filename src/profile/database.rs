@@ -95,7 +95,8 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the leading `columns` that the table has, up to the first missing column.
+    /// Returns the leading part of `columns`, up to but not including the first column that the
+    /// table lacks.
     ///
     /// # Errors
     /// If the table lacks one of the first `required` columns of `columns`.
@@ -210,8 +211,8 @@ impl Database {
             && self.with_connection(|connection| exists(connection).map_err(sqlite(table)))?)
     }
 
-    /// Runs `sql`, a statement of [`select`] for `columns` of `table`, with `parameters`. Calls
-    /// `visit` with each row until `visit` returns `false`.
+    /// Runs the SQL statement `sql` with `parameters`. The statement must be one that [`select`]
+    /// created for `columns` of `table`. Calls `visit` with each row until `visit` returns `false`.
     pub fn query(
         &self,
         table: &'static str,
@@ -221,9 +222,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        // Limit on the bytes of texts and blobs that are read from one table, against damaged
-        // files. It exceeds the size of the file, since a text in UTF-16 grows by half when it is
-        // read, and a cell may be read twice.
+        // Maximum number of bytes of texts and blobs that are read from one table; a damaged file
+        // can seem to have more. It exceeds the size of the file, since a text in UTF-16 grows by
+        // half when it is read, and a cell may be read twice.
         let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let batch = RowBatch::new(connection).map_err(&failed)?;
@@ -282,11 +283,11 @@ pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order:
     )
 }
 
-/// Maps the name of each table or view of a profile, in lower case, to its description.
+/// Maps the name of each table or view of a profile, in lower case, to its kind and columns.
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// `None` if this entry of the schema is a table; otherwise what it is, such as `a view`.
+    /// What this entry of the schema is, such as `a view`; `None` if it is a table.
     instead: Option<&'static str>,
     /// Maps the name of each column, in lower case, to whether SQLite computes the values of the
     /// column when they are read.
@@ -340,7 +341,8 @@ impl Schema {
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
         let name = names.find(|&name| !columns.contains_key(name))?;
         let statement = connection.prepare(&format!("SELECT {name} FROM \"{table}\""));
-        // SQLite gives a selected rowid the name of the column that holds it, or else `rowid`.
+        // SQLite names the result of this query after the column of the table that holds the rowid,
+        // or `rowid` if no column does. So the name tells which column to select.
         match statement.ok()?.column_name(0).ok()? {
             "rowid" => Some(name.to_owned()),
             column => Some(quoted(column)),

@@ -28,11 +28,11 @@ impl Default for Ids {
     }
 }
 
-/// In an array of row positions by id, the entry for an id that no row has.
+/// The entry for an id that no row has, in an array of row positions that is indexed by id.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries per row of an array of row positions, which has one entry for each id
-/// up to the highest. With more entries, a sorted list of ids takes less memory.
+/// Row positions are stored in an array that is indexed by id if the array has at most this many
+/// entries per row. If the ids are sparser, a sorted list of ids takes less memory.
 const SPARSE: u64 = 4;
 
 impl Ids {

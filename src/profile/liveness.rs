@@ -63,8 +63,9 @@ pub struct LiveClasses {
 }
 
 impl LiveClasses {
-    /// Reads the equivalence classes of variables. Also returns the index that maps the id of a
-    /// class to its position. `steps` holds the ids of all liveness steps, ascending.
+    /// Reads the equivalence classes of variables. Also returns a map from the id of a class to its
+    /// position, which is its index among all classes. `steps` holds the ids of all liveness steps,
+    /// ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -85,7 +86,8 @@ impl LiveClasses {
         ranges.retain(|&(class, ..)| always_live.get(class as usize) == Some(&false));
         let always = (0..).zip(&always_live).filter(|own| *own.1 && steps > 0);
         ranges.extend(always.map(|(class, _)| (class, 0, steps)));
-        // A stable sort is faster here, since the list consists of two parts that are in order.
+        // `ranges` mostly consists of two sorted sequences: the ranges that were read, and those of
+        // always-live classes. A stable sort merges such sequences faster than an unstable sort.
         ranges.sort();
         ranges.dedup_by(|next, last| {
             let is_one = next.0 == last.0 && next.1 <= last.2;
@@ -185,7 +187,8 @@ impl LiveClasses {
     }
 }
 
-/// Serializes the equivalence classes of variables as the three arguments of [`LiveClasses::new`].
+/// Serializes the equivalence classes of variables as the three arguments of [`LiveClasses::new`]:
+/// which classes are always live, the live ranges of all classes, and the number of steps.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of_class = |class| {
@@ -198,9 +201,9 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Reads which equivalence classes of variables are always live, the live ranges of all other
-/// classes, and the number of liveness steps; builds the classes with [`LiveClasses::new`]. Callers
-/// must check that no live range ends after the last step.
+/// Reads which equivalence classes of variables are always live, the live ranges of all classes,
+/// and the number of liveness steps; builds the classes with [`LiveClasses::new`]. Callers must
+/// check that no live range ends after the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -320,8 +323,9 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Calls [`MissedSteps::of`] for an equivalence class that is live in `ranges`. The test model
-    /// has ten steps. At the steps 0, 1, 4, 8 and 9, no program computes or moves data.
+    /// Returns the number, the first and the last of the steps that an equivalence class misses if
+    /// it is live in `ranges`; `None` if it is not nearly always live. The model of this test has
+    /// ten steps, of which 0, 1, 4, 8 and 9 are idle: no program computes or moves data there.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

@@ -2,7 +2,8 @@
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
 //! scans the tables that the analysis needs, in rowid order. Rows of several tables are joined in
-//! memory by their ids. In comments, "checked" means: checked on a real profile.
+//! memory by their ids. A comment that calls a fact about the format "checked" means that it was
+//! found to hold in a real profile.
 
 mod cells;
 mod compiled;

@@ -37,9 +37,9 @@ impl ProfileFile {
     /// nothing, take no locks, and ignore journals.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
-        // A public tutorial lists a file with the extension `pop_cache` in a report folder that was
-        // opened with PopVision. The format of such files is not public, so they are recognized by
-        // their names.
+        // A cache of PopVision is recognized by the extension of its name, since its format is not
+        // public. A public tutorial shows such a file, with the extension `pop_cache`, in a report
+        // folder that was opened with PopVision.
         if path.extension() == Some("pop_cache".as_ref()) {
             return unusable(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \

@@ -333,8 +333,8 @@ impl ProgramKind {
     }
 }
 
-/// The details of programs: the kind of a program, and the ids of the region sets that it moves.
-/// The key of a program is the table of its type and the id of its row there
+/// Maps each program to its kind and the ids of the region sets (regions of variables) that it
+/// moves. A program is identified by the table of its type and the id of its row there
 /// (`programs.variant_index`). The kind is `None` for a program that neither runs a compute set nor
 /// exchanges data between tiles nor calls a function.
 type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<Vec<u64>>)>;
@@ -361,7 +361,8 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         }
     }
     for (table, columns, owner) in REGION_COLUMNS {
-        // The profile may lack the table of a program type that the model does not use.
+        // A missing table is skipped, since a profile may lack the tables of program types that the
+        // model does not use.
         if !database.has_table(table) {
             continue;
         }
@@ -435,11 +436,11 @@ const CALL: &str = "program_type_call";
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// The places in a profile that say which region sets (regions of variables) a program moves. Each
+/// The tables of a profile that say which region sets (regions of variables) a program moves. Each
 /// entry has:
-/// - a table
+/// - the name of the table
 /// - its columns: first the id of a program, then the ids of region sets that this program moves
-/// - the table `program_type_*` that has the program with this id
+/// - the table `program_type_*` in which the program has this id
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),

@@ -26,8 +26,8 @@ pub struct RecordedCategory {
     /// This is the sum of the lowered variables of the category on the tile (checked on a real
     /// profile).
     pub bytes: TileBytes,
-    /// Bytes of the category on each tile that share their address with other variables. Each other
-    /// byte of the category has an address that no other variable has (checked on a real profile).
+    /// Bytes of the category on each tile that share their address with other variables. All other
+    /// bytes of the category have an address to themselves (checked on a real profile).
     pub overlapped: TileBytes,
 }
 

@@ -1,6 +1,6 @@
 //! Takes rows from SQLite in batches. An SQL statement calls the function [`STORE`] for each row.
 //! The function stores the cells of the row, and the statement yields only when a batch is full.
-//! That is a third faster than a call of SQLite for each row and several for each of its cells.
+//! This is a third faster than stepping SQLite to each row and asking it for each cell.
 
 use crate::parallel::lock;
 use rusqlite::{
@@ -31,14 +31,15 @@ pub enum StoredCell {
     Blob(Range<usize>),
 }
 
-/// The cells of consecutive rows.
+/// A batch of consecutive rows of a table, stored as their cells.
 #[derive(Default)]
 pub struct RowBatch {
-    /// The cells of one row after another. All rows have equally many.
+    /// The cells of all rows of the batch, one row after another. All rows have the same number of
+    /// cells.
     cells: Vec<StoredCell>,
-    /// Number of cells of a row.
+    /// Number of cells of each row in the batch.
     width: usize,
-    /// The bytes of all texts and blobs.
+    /// The bytes of all texts and blobs in the batch of rows.
     pub bytes: Vec<u8>,
 }
 
@@ -77,7 +78,7 @@ impl RowBatch {
         start..self.bytes.len()
     }
 
-    /// Iterates over the cells of each row.
+    /// Iterates over the rows of the batch; each item has the cells of one row.
     pub fn rows(&self) -> impl Iterator<Item = &[StoredCell]> {
         self.cells.chunks(self.width.max(1))
     }

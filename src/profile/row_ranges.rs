@@ -15,18 +15,19 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::RangeInclusive;
 
-/// The large tables of a profile, each with a number: several threads read the table, in ranges of
-/// rowids, if its largest and smallest rowid differ by at least this number. It is lower for
-/// compute sets, whose rows hold thousands of variables. Reading the large tables takes nearly all
-/// of the time, so only their rows count as progress.
+/// The tables of a profile that may be large, each with a threshold. If the largest and the
+/// smallest rowid of a table differ by at least its threshold, several threads read the table, in
+/// ranges of rowids. The threshold is lower for compute sets, whose rows hold thousands of
+/// variables each. Reading these tables takes nearly all of the time, so only their rows count as
+/// progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Number of ranges of rowids in which a large table is read. With many ranges per thread, a busy
-/// thread reads fewer of them, and no thread waits long for the last one.
+/// Number of ranges of rowids in which a large table is read. If each thread has many ranges to
+/// read, a slow thread reads fewer of them, and no thread waits long for the last one.
 const RANGES: u64 = 64;
 
 /// The SQL statement that reads the rows of a large table from a given rowid on.

@@ -40,12 +40,12 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores one number for each of `tiles` tiles, from tile 0 on. `runs` has these numbers as
-    /// decoded runs (a number and how often it is repeated).
+    /// Stores one number for each of `tiles` tiles, from tile 0 on. `runs` has these numbers in
+    /// order, as runs of equal numbers.
     ///
     /// # Errors
-    /// If a number exceeds 32 bits, or if there are not exactly `tiles` numbers. If `empty` is
-    /// true, `runs` may also have no numbers at all, which means 0 on all tiles.
+    /// If a number exceeds 32 bits, or if `runs` has more than `tiles` numbers. Fewer numbers are
+    /// an error too, unless `empty` is true; the remaining tiles then have the number 0.
     fn collect(
         runs: impl Iterator<Item = Result<ValueRun, BlobError>>,
         tiles: u32,
@@ -121,8 +121,8 @@ impl TileBytes {
         .unwrap_or_default()
     }
 
-    /// Adds up `parts` tile by tile, each multiplied by its factor. `value` turns the sum of a tile
-    /// into the number that is stored.
+    /// Multiplies each part in `parts` by its factor, and adds up the products on each tile. Stores
+    /// for each tile the number that `value` returns for this sum.
     ///
     /// # Errors
     /// If `value` returns `None` for the sum of a tile. The error is the first such tile.
@@ -143,8 +143,8 @@ impl TileBytes {
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // `changes` consists of one sequence for each list in `parts`, sorted by tile. A stable
-        // sort merges such sequences quickly.
+        // Each part has added its changes in ascending order of tiles, and a stable sort merges
+        // such sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

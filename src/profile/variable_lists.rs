@@ -18,13 +18,12 @@ use std::{
 /// moves): the lowered variables in it, as indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// The variables of all lists, as indices into [`Variables`]. Each range of rows of the table
-    /// has its own vector, since joining so much memory would take long. The last vector has the
-    /// lists whose variables came from several places of the table.
+    /// The variables of all lists, as indices into [`Variables`]. The table was read in ranges of
+    /// rows, and each range has its own vector, since joining so much memory would take long. The
+    /// last vector has the lists whose variables came from several places of the table.
     parts: Vec<Vec<u32>>,
-    /// Where each list of variables is in the field `parts`. A list belongs to a compute set, or to
-    /// a region set (the byte ranges of variables that a program moves). Strictly ascending by the
-    /// id of the set.
+    /// For each compute set, or for each region set (the byte ranges of variables that a program
+    /// moves): where its variables are in `parts`. Strictly ascending by the id of the set.
     lists: Vec<List>,
 }
 
@@ -39,8 +38,8 @@ struct List {
 }
 
 impl VariableLists {
-    /// Returns the number of lists. Each compute set or region set with at least one variable has
-    /// one list.
+    /// Returns the number of lists of variables. Each compute set or region set with at least one
+    /// variable has one list.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
@@ -57,9 +56,9 @@ impl VariableLists {
         lists.flat_map(|list| self.members(list)).copied()
     }
 
-    /// Returns the index, among all lists of variables, of the list of the set with the id `id`: a
-    /// compute set, or a region set (the byte ranges of variables that a program moves). Returns
-    /// `None` if this set has no variables, and so no list.
+    /// Returns the position of the list of variables that belongs to the compute set or region set
+    /// with the id `id`. (A region set has the byte ranges of variables that a program moves.)
+    /// Positions count from 0. Returns `None` if this set has no variables, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.lists
             .binary_search_by_key(&id, |list| list.id)
@@ -83,10 +82,10 @@ impl VariableLists {
         &self.parts[*part][members.clone()]
     }
 
-    /// Joins the lists of variables in `parts`, which were read from one range of rows of a table
-    /// each, and sorts the lists by id. The id is that of a compute set, or of the byte ranges of
-    /// variables that a program moves. Lists with the same id become one: their rows are in
-    /// different parts, or not consecutive.
+    /// Joins `parts`, which have the lists of variables from one range of rows of a table each, and
+    /// sorts the lists by id. The id is that of the compute set or region set (byte ranges that a
+    /// program moves) that the list belongs to. Lists with the same id become one, since the rows
+    /// of a set may be in different parts, or not consecutive.
     fn join(parts: Vec<Part>) -> Self {
         let (mut all, mut runs) = (Vec::new(), Vec::new());
         for (part, Part { members, lists }) in parts.into_iter().enumerate() {
@@ -146,8 +145,8 @@ impl Part {
         self.members.push(member);
     }
 
-    /// Returns whether the last variable that was added is `member`, and was added to the set with
-    /// the id `id`.
+    /// Returns whether the variable that was added last is `member`, and was added to the compute
+    /// set or region set with the id `id`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)

@@ -61,8 +61,8 @@ const REQUIRED: usize = 5;
 
 impl Variables {
     /// Reads the table of lowered variables. `persistent` has one entry per equivalence class:
-    /// whether its variables get labels (the names and debug contexts of tensors). `class_ids` maps
-    /// the id of a class to its index.
+    /// whether the variables of the class get labels (the names and debug contexts of their
+    /// tensors). `class_ids` maps the id of a class to its index.
     pub(super) fn read(database: &Database, persistent: &[bool], class_ids: &Ids) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
@@ -109,7 +109,7 @@ impl Variables {
     ) -> Result<Self> {
         let count = parts.iter().map(|part| part.variables.len()).sum();
         let (mut labels, mut label_of) = (LabelKeys::default(), vec![0; count]);
-        // The variables of this part and of all later ones.
+        // The entries of `label_of` for the variables of this part and of all later parts.
         let mut rest = &mut label_of[..];
         for part in &mut parts {
             let numbers = labels.absorb(take(&mut part.labels));
@@ -187,7 +187,7 @@ impl Variables {
 /// The lowered variables in a range of rows of `vars_info`.
 #[derive(Default)]
 struct Part {
-    /// The variables, but without ids and labels.
+    /// The variables in this range of rows, without their ids and labels.
     variables: Variables,
     /// The `var_id` of each variable, as runs of consecutive ids.
     ids: Vec<Range<u64>>,
@@ -230,7 +230,7 @@ pub struct VariableNames(pub(super) ProfileFile);
 impl VariableNames {
     /// Returns the names of the variables whose `var_id` is in `ids`, in the order of `ids`. A name
     /// consists of the base name from `vars_string_table`, with prefix and suffix, such as
-    /// `weights#0`. If the profile has no name for a variable, the text says that there is no name.
+    /// `weights#0`. A variable without a name in the profile gets a text that says so.
     ///
     /// # Errors
     /// The same errors as [`Profile::read`](super::Profile::read), since the profile is opened
@@ -306,9 +306,9 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the labels with these keys. A label is the name and the debug contexts of a tensor.
-    /// Returns one entry per label index; the entry at index 0, which stands for no label, is
-    /// empty.
+    /// Reads the name and the debug contexts that each key in this map stands for, which are the
+    /// label of a tensor. Returns one entry per label index; the entry at index 0, which stands for
+    /// no label, is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {

@@ -22,10 +22,10 @@ pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
     pub objective: String,
-    /// Whether no split is better than the report's by the objective. If true, the integer
-    /// program was solved to optimality and the dynamic program agrees in every number; for
-    /// `time`, every split that could be faster was tried. For a greedy search and a split that
-    /// the user gave, `false`, and `objectives` is empty.
+    /// Whether it is proven that no split is better by the objective. If true, the integer program
+    /// was solved to optimality and the dynamic program agrees in every number; for `time`, every
+    /// split that could be faster was tried. For a greedy search, for a split that the user gave,
+    /// and if no split fits, it is `false`, and `objectives` is empty.
     pub optimal: bool,
     /// The best value of each number by which splits are compared, as the integer program and
     /// the dynamic program found it, the most important number first. With the objective `time`
@@ -54,8 +54,8 @@ pub struct Refusal {
     /// one inside each range of `ranges` and one before each layer of `cuts_before`. `null` if no
     /// number of stages is enough.
     pub stages_needed: Option<u32>,
-    /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
-    /// requested IPUs; `null` if no limit is enough.
+    /// The lowest limit, in bytes on each tile and the same for all IPUs, with which the model fits
+    /// on the requested IPUs; `null` if no limit is enough.
     pub smallest_limit: Option<u64>,
     /// The lowest memory of each tile in bytes (`--mem-per-tile`) with which the model fits on the
     /// requested IPUs; `null` if no memory is enough. A stage may take `smallest_limit` bytes of
@@ -72,12 +72,12 @@ pub struct Refusal {
     /// The highest number of IPUs, summed over all replicas, on which a split was searched to
     /// find `fewest_ipus`; `null` if each IPU has a limit of its own.
     pub ipus_tried: Option<u32>,
-    /// The constraints that keep layers in one stage although these layers exceed the limit
-    /// together: each as the option that the user typed, or for a tied weight, as its name and
-    /// the option that unties it.
+    /// The constraints that keep layers in one stage although these layers together exceed the
+    /// limit. Each is the option that the user typed or, for a tied weight, the name of the weight
+    /// and the option that unties it.
     pub kept_together: Vec<String>,
-    /// Splits that fit if some constraints are dropped or some weights are untied; empty if
-    /// there are none, or if there are neither constraints nor tied weights.
+    /// Splits that fit if some constraints are dropped or some weights are untied; empty if there
+    /// are no such splits.
     pub relaxations: Vec<RelaxationFacts>,
     /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds
     /// its limit.
@@ -110,8 +110,8 @@ pub struct RelaxationFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct GivenSplit {
-    /// The constraints that the user's split breaks: options as the user typed them, and ties
-    /// of weights, such as `the tie of wte`.
+    /// The constraints that the user's split breaks: options as the user typed them or, for a tied
+    /// weight that is not on one IPU, a text such as `the tie of wte`.
     pub broken_constraints: Vec<String>,
     /// The best split by the objective, for comparison with the user's split; if no split fits,
     /// the one with the lowest peak.
@@ -187,8 +187,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Compares the split that the user gave with the best split; `None` if the user gave none, or
-    /// if the search found no other split.
+    /// Compares the split that the user gave with the best split. Returns `None` if the user gave
+    /// no split, or if the search for the best split found none.
     pub(super) fn given(&self, search: &SearchResult<'_>) -> Option<GivenSplit> {
         Some(GivenSplit {
             broken_constraints: search.shown.broken.iter().map(broken).collect(),

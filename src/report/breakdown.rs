@@ -14,9 +14,10 @@ use std::cmp::Reverse;
 /// Makes the table of `--operation-breakdown`: one row for each operation, in the model's order.
 /// `parts` has the memory of each operation group (operations that share code).
 ///
-/// In the classic memory model, an operation without a layer has 0 bytes of variables. In the full
-/// model, a row also has the pass of the operation, the positions (In, layers, Out) that the
-/// operation is assigned to, and the rule by which it was assigned.
+/// The classic rules for assigning memory to layers ignore variables of operations without a layer,
+/// so their rows show 0 bytes of variables. By the full rules, a row also has the pass of the
+/// operation, the positions (In, layers, Out) that the operation is assigned to, and the rule by
+/// which it was assigned.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -160,8 +161,8 @@ fn listed_layers(
     })
 }
 
-/// For each operation group (operations that share code), returns whether its operations belong to
-/// several layers. Operations without a layer ([`NO_LAYER`]) count as one more layer.
+/// Returns one entry per operation group (operations that share code): whether its operations
+/// belong to several layers. Having no layer ([`NO_LAYER`]) counts as one more layer.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];

@@ -1,5 +1,5 @@
-//! Defines what a [`Report`] contains. A report on a profile that contradicts itself has no verdict
-//! (fits or does not fit); the code that leaves the verdict out is here too.
+//! Defines what a [`Report`] contains. If contradictions in the profile could change whether a
+//! split fits, the report has no verdict; the code that leaves the verdict out is here too.
 
 use super::{
     BestSplit, Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,

@@ -1,5 +1,5 @@
-//! Makes the tables of `--diagnose`, which compare the recorded memory with predictions: one from
-//! all operations, and one from only the operations whose names give a layer.
+//! Makes the tables of `--diagnose`, which compare the recorded memory with two predictions: one
+//! from all operations, and one from only the operations that get a layer from names.
 
 use super::{Table, table};
 use crate::{
@@ -8,15 +8,17 @@ use crate::{
 };
 use std::cmp::Reverse;
 
-/// Highest number of programs of one kind (execution or exchange) that `--diagnose` lists because
-/// no operation, or no operation with a layer, contains them.
+/// Highest number of unexplained programs of each kind (execution or exchange) that `--diagnose`
+/// lists. A program is unexplained if it belongs to no operation or, in a second list, to no
+/// operation that gets a layer from names.
 const MISSING_SHOWN: usize = 10;
-/// Highest number of variables that `--diagnose` lists because no operation, or no operation with a
-/// layer, uses them.
+/// Highest number of unexplained variables that `--diagnose` lists. A variable of data is
+/// unexplained if no operation uses it or, in a second list, no operation that gets a layer from
+/// names.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Calls `of` twice, for all operations and for only the operations with a layer, and returns both
-/// results as rows of one table. Each row is marked `all` or `layered`.
+/// Returns the rows that `of` makes from all operations, each marked `all`, and then the rows that
+/// it makes from only the operations that get a layer from names, each marked `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -29,9 +31,9 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Returns the tables of `--diagnose`: the recorded memory beside the memory predicted from all
-/// operations, or from only the operations with a layer. `peak` is the memory peak of the whole
-/// model.
+/// Returns the tables of `--diagnose`: the recorded memory beside two predictions, from all
+/// operations and from only the operations that get a layer from names. `peak` is the memory peak
+/// of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     let [programs, missing_programs] = programs(model, memory);
     vec![
@@ -45,7 +47,8 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
 }
 
 /// Makes two tables of the recorded programs of each kind (execution and exchange): how many of
-/// them belong to operations, and the largest ones that belong to none.
+/// them belong to operations, and the largest ones that belong to none. Both count once all
+/// operations, and once only those that get a layer from names.
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> [Table; 2] {
     let by_kind = both(|explaining| {
         let of_kind = |(kind, name)| {
@@ -125,8 +128,8 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 }
 
 /// Makes the table of the variables that are live at the memory peak `peak`, one row per category:
-/// the recorded bytes, and the bytes that the memory model attributes to layers, to other
-/// operations and to every stage.
+/// the recorded bytes, and the bytes of operations that get a layer from names, of other
+/// operations, and of what every stage needs.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
         "Category" Text (category),

@@ -179,8 +179,8 @@ mod tests {
     use crate::report::testing::report;
     use std::fs;
 
-    /// Checks that the committed JSON schema is the schema of the report's types. If the
-    /// environment variable `BLESS` is 1, writes the schema first.
+    /// Fails if the committed JSON schema is not the schema of the report's types. If the
+    /// environment variable `BLESS` is 1, the test writes the schema first.
     #[test]
     fn the_json_schema_is_that_of_the_code() {
         let schema = schemars::schema_for!(Document<'static>);

@@ -1,7 +1,7 @@
-//! Makes the names of positions in the layer order for people. The first position is `null` in
-//! [`LayerNames`], which programs read. By [`PseudoLayers`], people read `In` (the operations
-//! before the layers), `In Out` if the operations after the layers have this position too, or
-//! `None` (all operations without a layer, in the classic memory model).
+//! Names the positions of the layer order for people. In [`LayerNames`], which programs read, the
+//! first position is `null`. People read `In` (the operations before the layers), `In Out` if the
+//! operations after the layers have this position too, or `None` (all operations without a layer,
+//! in the classic memory model); [`PseudoLayers`] decides which.
 
 use crate::{
     escape::printable,

@@ -71,7 +71,8 @@ pub struct Peak {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Band {
     /// The name of the layer that runs at these liveness steps; `"Out"` after the last layer;
-    /// `null` before the first layer, and in the classic model for operations without a layer.
+    /// `null` before the first layer and, in the classic memory model, for operations without a
+    /// layer.
     pub layer: Option<String>,
     /// The first of the consecutive liveness steps that run this layer.
     pub from: u32,
@@ -91,7 +92,8 @@ pub struct PeakVariables {
     pub count: u64,
     /// Bytes of all lowered variables that are live on the tile at the step, listed or not.
     pub bytes: u64,
-    /// Bytes of the live variables by category, most bytes first; empty for a saved model.
+    /// Bytes of the live variables by category, most bytes first; empty if they were read from a
+    /// file of `--save-to-file`.
     pub categories: Vec<CategorySum>,
     /// The largest live variables, most bytes first. Variables of one category whose names
     /// differ only in numbers are one entry; there are at most 20 entries, from the 5,000
@@ -242,7 +244,8 @@ pub fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
         return points.to_vec();
     }
     let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
-    // Of several maxima, `max_by_key` returns the last one; with `rev`, this is the first one.
+    // The first of several equally high points is kept. `max_by_key` returns the last one, so the
+    // points are in reverse order.
     let corners = |points: &[(u32, u64)]| {
         let bytes = |&&(_, bytes): &&(u32, u64)| bytes;
         let lowest = points.iter().min_by_key(bytes);

@@ -15,8 +15,8 @@ pub fn text(report: &Report) -> String {
     for (section, block) in blocks(report, Form::Markdown, |_| true) {
         let item = matches!(block, Block::Line(_) | Block::Under(_)).then_some(section.id);
         if item.is_some() && item != list {
-            // Markdown joins two adjacent lists that have the same mark, so the lists of two
-            // sections alternate between `-` and `*`.
+            // Markdown joins two adjacent lists that begin with the same bullet, so the lists of
+            // two sections alternate between `-` and `*`.
             if list.is_some() {
                 marks.reverse();
             }
@@ -24,9 +24,8 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // Only the verdict (whether the model fits) stays out of the Markdown document, since
-            // the heading of the document is the verdict. The other blocks of its section are
-            // printed.
+            // The verdict (whether the model fits) is not printed here, since it is the heading of
+            // the Markdown document.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, line))
@@ -158,8 +157,8 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // Markdown mentions ranges of several layers over the limit only if no single layer is over
-        // the limit.
+        // Now no single layer is over the limit, so the Markdown document mentions the ranges of
+        // several layers that are over it.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

@@ -10,7 +10,8 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
+/// The pipeline that runs the split, which of its properties the search chose, and the best splits
+/// in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct PipelineFacts {
@@ -18,7 +19,8 @@ pub struct PipelineFacts {
     /// has the memory that its layers have in the compilation for one IPU.
     #[serde(flatten)]
     pub pipeline: Pipeline,
-    /// Whether the search chose the place of optimizer state, since the user gave none.
+    /// Whether the search chose where optimizer state is kept, since the user gave no
+    /// `--optimizer-state`.
     pub state_by_default: bool,
     /// Bytes of the optimizer state that is kept off the chip or sharded over replicas, over all
     /// tiles of all stages, before it is divided among replicas; `null` if state is neither.

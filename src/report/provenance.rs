@@ -47,7 +47,8 @@ pub struct Provenance {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Files {
-    /// The path of the profile or, if `saved_model` is true, of the saved model.
+    /// The path of the profile or, if `saved_model` is true, of the file that an earlier run wrote
+    /// with `--save-to-file`.
     pub profile: String,
     /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no
     /// such file, for example because a saved model already contains the contexts.
@@ -84,8 +85,8 @@ pub struct BuildOption {
 }
 
 impl Files {
-    /// Returns the paths of a profile and of its debug contexts, for a run that reads no saved
-    /// model.
+    /// Returns the paths of a profile and of its debug contexts, for a run that reads the profile
+    /// itself and not a file of `--save-to-file`.
     pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
         Self {
             profile: profile.to_string_lossy().into_owned(),

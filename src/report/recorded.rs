@@ -69,8 +69,8 @@ pub struct CategoryBytes {
     pub fullest_tile: Option<u64>,
 }
 
-/// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
-/// page.
+/// The recorded bytes of each tile by category and by variable, for an HTML page's drawing of all
+/// tiles.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TileMap {
@@ -116,8 +116,8 @@ pub struct TileVariables {
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
-/// The name, the category and the liveness of variables. Variables on many tiles have these in
-/// common, and the report has them only once.
+/// The name and the category of variables, and whether they are always live. Variables on many
+/// tiles have these in common, so the report has them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableKind {
@@ -230,8 +230,9 @@ pub struct StageCycles {
 
 impl RecordedMemory {
     /// Collects the recorded bytes of each tile and of each category. If `detail` requests an HTML
-    /// page, also makes the map of tiles; `of_tiles` has the largest variables of each tile for
-    /// this map. `limit` is the number of bytes that a stage may take on each tile.
+    /// page, also collects the data of its drawing of all tiles, for which `of_tiles` has the
+    /// largest variables of each tile. `limit` is the number of bytes that a stage may take on each
+    /// tile.
     pub(super) fn new(
         limit: u64,
         tiles: &[RecordedTile],

@@ -36,13 +36,14 @@ pub enum ScreenPart {
     /// The sentences about the split of the model, such as its pipeline and the time of a step, or,
     /// with `--fit`, the comparison of the compilation with its prediction.
     Answer,
-    /// The sentences that prove that the split is the best, or list what the search for the plan
-    /// tried. A run prints this part only on request.
+    /// The sentences that prove that the split is the best, or list what `--plan` tried. A run
+    /// prints this part only on request.
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
     /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
-    /// recommends. With `--solve`, a run prints [`Answer`](Self::Answer) instead.
+    /// recommends. With `--solve`, a run prints the sentences about the split
+    /// ([`Answer`](Self::Answer)) instead.
     Bottlenecks,
     /// The table of the recorded sizes of a micro-batch, and the sentence that says which size to
     /// record next.
@@ -139,7 +140,7 @@ pub struct SectionData {
     id: &'static str,
     /// The heading that people see above the section.
     title: &'static str,
-    /// The content of the section, in order: tables, and sentences, each as a list of fixed
+    /// The blocks of the section, in order: tables and sentences. A sentence is a list of fixed
     /// texts and values.
     blocks: Vec<Block>,
 }
@@ -208,8 +209,8 @@ fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Returns the table that `table` makes, as the only block of a section. Returns an empty list if
-/// `is_there` is false.
+/// Returns the content of a section, which is only the table that `table` makes, or nothing at all
+/// if `is_there` is false.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
@@ -329,9 +330,9 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
     })
 }
 
-/// Makes the section with the configuration that `--plan` recommends: one sentence, after a word
-/// such as `SUCCESS:` on a terminal, and after `recommended:` in other forms of output. The section
-/// is empty if no configuration is recommended.
+/// Makes the section with the configuration that `--plan` recommends, as one sentence. A terminal
+/// shows the sentence after a word such as `SUCCESS:`, and other forms of output after
+/// `recommended:`. The section is empty if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {

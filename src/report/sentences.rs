@@ -1,8 +1,8 @@
 //! The sentences that several forms of output show, so that each sentence is written only once.
 //!
-//! The functions build each sentence with `format!`, and insert each value as a phrase (`phrases`).
-//! A sentence begins with a small letter and has no full stop. A form of output that needs a
-//! capital letter or a full stop adds it.
+//! The functions build each sentence with `format!`, and insert each value as a [`Phrase`], which
+//! every form of output can write in its own way. A sentence begins with a small letter and has no
+//! full stop. A form of output that needs a capital letter or a full stop adds it.
 
 mod explain;
 mod pipeline;
@@ -168,10 +168,10 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
     sentences.collect()
 }
 
-/// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
-/// model explains: by layers, by other operations, and by what every stage has. The sentence also
-/// states the share of variables that count in several layers only because an operation on the
-/// whole model, such as a norm of all gradients, uses them.
+/// Returns the sentence that says what share of the recorded bytes on the fullest tile the memory
+/// model attributes to layers, to other operations, and to contents that every stage needs. The
+/// sentence also states the share of variables that count in several layers only because an
+/// operation on the whole model, such as a norm of all gradients, uses them.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -262,9 +262,10 @@ pub fn plan(report: &Report) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns the sentence that says what the times of some rows of a plan leave out: loading
-/// optimizer state that is off the chip, or gathering state that is sharded. These times cannot be
-/// compared with others, so their rows are the last ones. Returns `None` if all times are complete.
+/// Returns the sentence about the rows of a plan whose step times are too low, because they leave
+/// out the loading of off-chip optimizer state or the gathering of sharded state. These times
+/// cannot be compared with others, so their rows are the last ones. Returns `None` if all times are
+/// complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows = Vec::from_iter(plan.rows.iter().filter(|row| row.lacks_time));
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());

@@ -42,9 +42,9 @@ pub struct Split {
     pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
-    /// For each position of the layer order (In, the layers, Out), the modules that the
-    /// position calls in the model's code. Out comes after all layers, even if it runs on the
-    /// first IPU.
+    /// For each position of the layer order (In, the layers, Out), the modules of the model's code
+    /// that it calls, such as `bert.encoder.layer.3`. Out is last, even if it runs on the first
+    /// IPU.
     pub modules: Vec<ModuleCalls>,
     /// Names of the layers that the search could not place in any stage.
     pub unplaced: LayerNames,
@@ -74,7 +74,8 @@ pub struct Stage {
     pub positions: Range<u32>,
     /// Whether Out, the operations after the last layer, runs in the stage.
     pub has_out: bool,
-    /// Predicted bytes of the stage, summed over all tiles, each tile at its own peak step.
+    /// Predicted bytes of the stage, summed over all tiles, each tile at the liveness step of its
+    /// own peak.
     pub total: u64,
     /// The predicted bytes of the stage by kind of contents, such as variables or code; their
     /// sum is `total`.
@@ -83,14 +84,15 @@ pub struct Stage {
     pub fullest_tile: FullestTile,
     /// How the predicted bytes are distributed over the tiles of the stage.
     pub tiles: Fullness,
-    /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the
-    /// stage has no steps.
+    /// Bytes of the stage at each liveness step, summed over all tiles; `null` if the stage has no
+    /// liveness steps.
     pub all_tiles_curve: Option<Curve>,
-    /// Bytes of the stage at each step of the program on its fullest tile; `null` if the stage
-    /// has no steps.
+    /// Bytes of the stage at each liveness step on its fullest tile; `null` if the stage has no
+    /// liveness steps.
     pub fullest_tile_curve: Option<Curve>,
-    /// The stash and the weight update of the stage; `null` if there is no pipeline and optimizer
-    /// state is neither off the chip nor sharded over replicas.
+    /// The bytes that the pipeline adds to the stage, such as its stash, and the bytes of its
+    /// weight update; `null` if there is no pipeline and optimizer state is neither off the chip
+    /// nor sharded over replicas.
     pub pipeline: Option<StagePipeline>,
     /// The largest variables on the fullest tile of the stage at its peak; `null` if names of
     /// variables are unavailable, such as in a saved model.
@@ -119,8 +121,8 @@ pub struct FullestTile {
     /// bytes by kind of contents. Kinds that are no code or vertex state, such as variables, are 0.
     /// `null` with `--memory-model classic`, which leaves these bytes out.
     pub overhead_code: Option<TileParts>,
-    /// The first step at which live variables of the stage take the most bytes on the tile;
-    /// `null` if the stage has no steps.
+    /// The first liveness step at which variables of the stage take the most bytes on the tile;
+    /// `null` if the stage has no liveness steps.
     pub peak_step: Option<u32>,
 }
 
@@ -158,8 +160,8 @@ pub struct Bucket {
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
-    /// The name of the first layer after the cut; never `null`, the name of the position before all
-    /// layers, since no cut is before this position.
+    /// The name of the first layer after the cut. It is never `null`, which would stand for the
+    /// position before all layers: no cut is before this position.
     pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each
     /// variable is added once. Variables between stages that are not next to the cut are
@@ -178,7 +180,7 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Move {
-    /// The name of the one layer that moves across the cut, in a list like the layers of a stage.
+    /// A list with one name: that of the layer that moves across the cut.
     pub layers: LayerNames,
     /// The index of the stage to which the layer in `layers` moves.
     pub to_stage: u32,

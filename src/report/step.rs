@@ -10,8 +10,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
-// `StepTime` has the numbers of `StepFacts` as 128-bit integers, which searches compare. Not every
-// reader of JSON can read integers of that size, so the report has its own type.
+// The search compares the same numbers as 128-bit integers (`StepTime`). Not every reader of JSON
+// can read integers of that size, so the report has a type of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
@@ -69,9 +69,9 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan))
     }
 
-    /// Makes the facts about a step that takes the time `step`, in a pipeline that runs the split
-    /// `plan`. `costs` has the memory and the time of stages in this pipeline. Returns `None` if
-    /// the profile has no cycles.
+    /// Makes the report's facts about the time of one step. `step` is this time, `plan` the split
+    /// that the pipeline runs, and `costs` has the memory and the time of stages in this pipeline.
+    /// Returns `None` if `step` is `None` or the profile has no cycles.
     pub(super) fn of(
         costs: &PipelineCosts<'_>,
         plan: &Plan,

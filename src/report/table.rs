@@ -115,7 +115,7 @@ pub enum Kind {
     Share,
 }
 
-/// A row of a table, which shows one item of a list of the report.
+/// A row of a table in a report, which shows one item, such as a stage or a cut.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
@@ -139,7 +139,7 @@ pub enum Cell {
     Bool(bool),
     /// A whole number, such as bytes, tiles or cycles; the kind of the column says which.
     Number(i128),
-    /// The name of one layer; `None` for the first position of the layer order.
+    /// The name of one layer; `None` for the position before all layers.
     #[serde(serialize_with = "layer")]
     #[cfg_attr(
         test,

@@ -116,7 +116,7 @@ pub fn layers(report: &Report) -> Table {
     )
 }
 
-/// Upper bound on the rows of the table of the largest layers.
+/// Maximum number of rows in the table of the largest layers.
 const LARGEST: usize = 5;
 
 /// Makes the table of the layers that need the most bytes on their fullest tile, in descending

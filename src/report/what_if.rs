@@ -23,8 +23,8 @@ use std::{
 pub struct WhatIf {
     /// Positions of the layer order at which the reader of an HTML page can begin or end a stage,
     /// ascending, from 0 (In) to the number of positions. If the model has too many layers to list
-    /// the bytes of all possible stages, only positions near the cuts of the report's split and, if
-    /// there is room, of the splits in `best` (the best for each number of IPUs).
+    /// the bytes of all possible stages, only positions near cuts are listed: cuts of the report's
+    /// split and, if there is room, of the splits in `best` (the best for each number of IPUs).
     pub boundaries: Vec<u32>,
     /// The highest number of stages in a split that the reader of an HTML page can try.
     pub max_stages: u32,
@@ -60,11 +60,11 @@ pub struct WhatIf {
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
-    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers between
-    /// two boundaries (positions where a stage may begin or end), sorted by beginning and then by
-    /// end. With `by_stages_after`, a stage has a number for each number of stages that may follow
-    /// it, ascending: only for 0 if it ends at the last boundary; otherwise from 1 to the number of
-    /// later boundaries, but less than `max_stages`.
+    /// Bytes on the fullest tile of each possible stage, sorted by the beginning of the stage and
+    /// then by its end, which can be any two of `boundaries`. With `by_stages_after`, a stage has
+    /// one number for each possible number of later stages, ascending: only for 0 if it ends at the
+    /// last boundary; otherwise from 1 to the number of later boundaries, but less than
+    /// `max_stages`.
     pub bytes: Vec<u64>,
     /// For each boundary except the first and the last, the bytes that cross a cut there, over
     /// all tiles.
@@ -99,10 +99,10 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns how many stages can follow a stage that ends at the boundary with index `end`, as a
-    /// range. [`ProfileNumbers::bytes`] has an entry of the stage for each number in the range. If
-    /// bytes do not depend on this number, the range is `0..=0`. `boundaries` is the number of
-    /// boundaries, that is, positions where a stage may begin or end.
+    /// Returns the possible numbers of stages after a stage that ends at the boundary with index
+    /// `end`; [`ProfileNumbers::bytes`] has one entry for each. The result is `0..=0` if bytes do
+    /// not depend on this number. `boundaries` is the number of positions where a stage may begin
+    /// or end.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -141,8 +141,8 @@ impl WhatIf {
     ///
     /// Returns `None` if no choice is small enough, not even the cuts of the report's split alone.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// A position of the layer order is near a cut if it is at most this number of positions
-        /// away.
+        /// Maximum distance, in positions of the layer order, at which a position counts as near a
+        /// cut.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -193,8 +193,8 @@ impl WhatIf {
     }
 }
 
-/// Upper bound on the entries of [`ProfileNumbers::bytes`] of all profiles together, so that they
-/// take at most about 1.2 MB of an HTML page.
+/// Maximum number of entries of [`ProfileNumbers::bytes`] over all profiles, so that they take at
+/// most about 1.2 MB of an HTML page.
 const MAX_NUMBERS: usize = 150_000;
 
 impl WhatIf {
@@ -258,8 +258,8 @@ impl WhatIf {
             cuts: cuts(stages),
         };
         let (ipus, shown) = (search.costs.ipus, &search.shown);
-        // If only one number of IPUs was tried, the split in the report is the best one on it,
-        // unless the user gave the split.
+        // List the report's split as the best one on its number of IPUs if no other number was
+        // tried, unless the user gave this split.
         let is_best = search.by_ipus.is_empty() && search.costs.request().given.is_none();
         let best: Vec<_> = (search.by_ipus.iter())
             .map(|best| split(best.ipus, best.fits, best.solution.plan.stages()))
@@ -333,10 +333,10 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // A stage can begin and end at boundaries 0 to 3, and a split has at most 3 stages.
-            // There is a number of bytes for each stage and each number of stages that may follow
-            // it: 4 for stages that begin at 0 (1 or 2 may follow the one that ends at 1), 2 for
-            // those from 1, and 1 for that from 2.
+            // Stages begin and end at boundaries 0 to 3, and a split has at most 3 of them. `bytes`
+            // has a number for each stage and each possible number of later stages: 4 for the
+            // stages from 0 (the one that ends at 1 has 1 or 2 later stages), 2 for those from 1,
+            // and 1 for that from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -378,8 +378,8 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // If there is room for only one cut, the cut of the report's split is kept, and the best
-        // split is dropped.
+        // If there is room for only one cut, `narrowed` keeps the cut of the report's split and
+        // drops the best split, which has other cuts.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

@@ -1,5 +1,5 @@
-//! Checks a loaded model: every index must refer to something that exists, and ordered lists must
-//! be in order, since all other code relies on that.
+//! Checks a model that was loaded from a file: every index must refer to something that exists, and
+//! ordered lists must be in order, since all other code relies on that.
 
 use crate::{
     limits::{STEPS, STEPS_AND_TILES},
@@ -7,9 +7,8 @@ use crate::{
     profile::TileBytes,
 };
 
-/// Returns an error if `model` has more liveness steps than any real model. Both the number of
-/// steps and this number times the number of tiles are limited. The error gives the number of
-/// steps.
+/// Returns an error, which gives the number of liveness steps, if `model` has more of them than any
+/// real model. This number is limited, and so is its product with the number of tiles.
 pub fn steps(model: &Model) -> Result<(), String> {
     let steps = u64::from(model.steps());
     if steps <= STEPS && steps * u64::from(model.target.num_tiles) <= STEPS_AND_TILES {
@@ -20,8 +19,8 @@ pub fn steps(model: &Model) -> Result<(), String> {
     ))
 }
 
-/// Checks all parts of a loaded model. The error message names the first part with an invalid index
-/// or a wrong order.
+/// Checks all parts of a model that was loaded from a file. The error message names the first part
+/// with an invalid index or a wrong order.
 pub fn all(model: &Model) -> Result<(), String> {
     steps(model)?;
     [
@@ -69,8 +68,8 @@ fn is_in<T>(index: u32, list: &[T]) -> bool {
     (index as usize) < list.len()
 }
 
-/// Checks of a loaded model: each method returns whether a part of the model, or an index in it, is
-/// valid.
+/// Checks of a model that was loaded from a file. Each method returns whether one part of the
+/// model, or an index in it, is valid.
 impl Model {
     fn fit_target(&self) -> bool {
         self.target.num_tiles > 0
@@ -140,10 +139,10 @@ impl Model {
             && self.are_on_tiles(code.all_bytes())
     }
 
-    /// Returns whether the cycles of the model are valid. Cycles of a cluster (a part of the
-    /// programs of an operation) must refer to a cluster that exists. In each entry, neither the
-    /// cycles of exchanges nor the cycles since the start of the backward pass may exceed the
-    /// total.
+    /// Returns whether the cycles in a loaded model are valid. There must be an entry for each
+    /// operation, and each cluster (a part of the programs of an operation) with cycles must exist.
+    /// In each entry, neither the cycles of exchanges nor the cycles since the start of the
+    /// backward pass may exceed the total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
@@ -162,9 +161,9 @@ impl Model {
             && parts.values().all(is_part)
     }
 
-    /// Returns whether the data flow is valid: its edges must be sorted by the node where they
-    /// start, and each edge must lead to later nodes only. A node is one or several neighbouring
-    /// steps.
+    /// Returns whether the data flow between nodes (runs of consecutive liveness steps) is valid:
+    /// its edges must be sorted by the node where they start, and each edge must lead to later
+    /// nodes only. The nodes and operations that it refers to must exist.
     fn fit_flow(&self) -> bool {
         let flow = &self.flow;
         let lead_on = |from: u32, to: &[u32]| {
@@ -197,8 +196,8 @@ impl Model {
     fn fit_peak(&self) -> bool {
         self.memory_peak.as_ref().is_none_or(|peak| {
             peak.tile < self.target.num_tiles
-                // A model without liveness steps has its memory peak at step 0, although this step
-                // does not exist.
+                // Accept step 0 as the memory peak of a model without liveness steps, although this
+                // step does not exist.
                 && peak.step < self.steps().max(1)
                 && peak
                     .variables

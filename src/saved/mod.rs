@@ -76,8 +76,8 @@ pub fn load(path: &Path) -> Result<Model> {
     check_header(&first_bytes(path, HEADER as u64)?, size)?;
     let bytes = fs::read(path)?;
     let model = from_bytes(&bytes);
-    // Another thread frees the bytes of the file: for a large file, this takes as long as checking
-    // the model.
+    // Freeing the bytes of a large file takes as long as checking the model, so another thread
+    // frees them.
     rayon::spawn(|| drop(bytes));
     model
 }

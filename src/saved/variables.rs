@@ -19,13 +19,15 @@ use crate::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Groups of variables as a saved file has them. `Blob` is a list or a slice of bytes.
+/// The variables of a saved model in encoded form, as groups of variables on one tile that are live
+/// at the same steps and that the same operations use. `Blob` is the type of a list or slice of
+/// bytes.
 #[derive(Serialize, Deserialize)]
 pub struct EncodedGroups<Blob> {
-    /// The pairs of a liveness class and a use set (the operations that use a variable) to which
-    /// groups refer by index.
+    /// Pairs of a liveness class and a use set (the operations that use a variable). The encoded
+    /// groups of variables refer to these pairs by index.
     pub(super) uses: Vec<(u32, u32)>,
-    /// One entry per tile: the number of its groups, and the blob that encodes them.
+    /// One entry per tile: the number of groups of variables on it, and the bytes that encode them.
     pub(super) tiles: Vec<(u32, Blob)>,
 }
 
@@ -53,11 +55,12 @@ impl EncodedGroups<Vec<u8>> {
 impl EncodedGroups<&[u8]> {
     /// Decodes the groups of variables of all tiles. Does not check that the liveness classes of
     /// variables and their use sets (the operations that use a variable) exist; `check.rs` checks
-    /// this later. Returns `None` if a blob is malformed or has another number of groups.
+    /// this later. Returns `None` if the bytes of a tile are malformed, or encode more or fewer
+    /// groups than the file states.
     pub fn decode(&self) -> Option<VariableGroups> {
         let Self { uses, tiles } = self;
-        // A group of variables takes at least two bytes in the blob of its tile. If a tile has more
-        // groups than that, the file is refused before memory is reserved for them.
+        // Refuse a file that states more groups of variables on a tile than its blob can hold, at
+        // two bytes or more for each group, before memory is reserved for them.
         if tiles
             .iter()
             .any(|(count, blob)| *count as usize > blob.len() / 2)

@@ -55,10 +55,10 @@ pub struct OverLimit {
     /// The tile on which the layers, run as one stage, take the most bytes; of several such tiles,
     /// the first.
     pub tile: u32,
-    /// The first step at which live variables of the layers take the most bytes on `tile`; `null`
-    /// if the layers have no steps.
+    /// The first liveness step at which variables of the layers take the most bytes on `tile`;
+    /// `null` if the layers have no liveness steps.
     pub step: Option<u32>,
-    /// The most bytes that the layers, run as one stage, take on `tile` at any step.
+    /// The most bytes that the layers, run as one stage, take on `tile` at any liveness step.
     pub bytes: u64,
     /// Bytes that the stage may take on each tile.
     pub limit: u64,

@@ -19,11 +19,10 @@ use std::{
     sync::Arc,
 };
 
-/// Limits where stages may start in the further splits that a report shows beside its main split
-/// (the best one or the user's), in models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`]
-/// positions. There, stages start at position 0 or at one of the positions closest to the cuts of
-/// the main split, fewer than this number of positions. If the main split has at least this number
-/// of cuts, stages start only at its cuts and at position 0.
+/// In models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, the further splits
+/// that a report shows beside its main split (the best one or the user's) start stages only at
+/// position 0 and near cuts of the main split. The number of positions near cuts stays below this
+/// limit, unless the cuts alone reach it.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -227,8 +226,8 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak, whatever the memory limits. Its stages can only be
-    /// ranges of positions whose bytes were computed; large ranges may lack them.
+    /// Finds the split with the lowest peak, even if it exceeds the memory limits. Large ranges of
+    /// positions whose bytes were not computed cannot be stages of this split.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))

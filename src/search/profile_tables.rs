@@ -74,9 +74,9 @@ pub struct ProfileTables<'a> {
     /// The memory model of the profile without a pipeline. The memory model in each pipeline is
     /// made from it.
     pub(super) memory: MemoryModel<'a>,
-    /// Entry n has the bytes, over all tiles, of the variables that are written on one side of a
-    /// cut (split point) after position n and read on the other side. The last position has no
-    /// entry.
+    /// Entry n is about a cut (split point) after position n: the bytes, over all tiles, of the
+    /// variables that are written on one side of the cut and read on the other. The last position
+    /// has no entry.
     cut_bytes: Arc<[u64]>,
     /// The cycles of each position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
@@ -242,9 +242,10 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // Returns on how many critical tiles the stored bytes of a pipeline's ranges can be reused;
-        // only tiles that became critical later are then examined. Returns 0 if no bytes can be
-        // reused, since further ranges (`reach`) or exact bytes on all tiles are needed now.
+        // Returns the number of critical tiles (the fullest tiles of splits) for which the stored
+        // bytes of a pipeline's ranges can be reused, so that only tiles found later are examined.
+        // Returns 0 if no bytes can be reused, since further ranges (`reach`) or exact bytes on all
+        // tiles are needed now.
         let kept = |one: &Computed<'_>| {
             if one.reach == reach && tiles < ALL_TILES {
                 one.tiles
@@ -277,9 +278,9 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // Of all pipeline settings, only the recomputation of each layer changes the steps at which
-        // variables are live. Start from the memory model of a pipeline with the same setting, if
-        // there is one, to reuse its liveness.
+        // Start from the memory model of a pipeline that also recomputes each layer or also does
+        // not, if there is one, to reuse its liveness. No other setting of a pipeline changes the
+        // steps at which variables are live.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()

@@ -310,8 +310,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the weight of `tie`, which several positions share, with the names of these positions,
-/// and the options with which they need not be on one IPU.
+/// Returns the name, the bytes and the users of a weight that several positions (In, layers, Out)
+/// share, and the options that let these positions be on different IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let untie = format!("--untie {}", shell(&tie.weight));
     let binds_in_and_out = tie.places.first() == Some(&0)

@@ -77,8 +77,9 @@ impl Candidate {
         self.peak_bytes().cmp(&other.peak_bytes())
     }
 
-    /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is
-    /// faster, and `Equal` if the step time of either candidate is unknown.
+    /// Compares the speed of two candidates: the cycles that all replicas together take per sample.
+    /// Returns `Less` if `self` is faster, and `Equal` if the step time of either candidate is
+    /// unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         let rate = |own: &Self| Some(own.solution.score.step?.rate(own.replicas * own.samples));
         rate(self)
@@ -87,8 +88,8 @@ impl Candidate {
     }
 }
 
-/// Returns `limit - bytes`, the bytes that stay free on a tile, which is negative if the limit is
-/// exceeded. Saturates at the bounds of `i64`.
+/// Returns `limit - bytes`, the bytes that stay free on a tile. The result is negative if the limit
+/// is exceeded, and clamped to the range of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     (i128::from(limit) - i128::from(bytes)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

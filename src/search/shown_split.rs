@@ -37,9 +37,10 @@ pub struct ShownSplit {
 }
 
 impl ShownSplit {
-    /// Computes the memory of the split to show, and checks it against limits and constraints.
-    /// `stages` has the range of positions of each stage, `profiles` the index of the profile from
-    /// which the stage takes its costs, and `costs` the costs in the pipeline of the split.
+    /// Computes the memory of each stage of the split that reports show, and checks the split
+    /// against limits and constraints. `profiles` has one entry per stage: the index of the profile
+    /// from which the stage takes its memory and time. `costs` has the memory and time of ranges of
+    /// layers in the pipeline of the split.
     pub fn new(
         costs: &PipelineCosts<'_>,
         stages: Vec<Range<usize>>,
@@ -79,8 +80,8 @@ impl ShownSplit {
         })
     }
 
-    /// Returns the split `best`, which reports show, with the memory of its stages. If no split was
-    /// requested, returns a split without stages.
+    /// Computes the memory of each stage of `best`, the split that reports show. If the user
+    /// requested no split, the result has no stages.
     pub fn of(costs: &PipelineCosts<'_>, best: &Candidate) -> Result<Self> {
         if !costs.request().options.split {
             return Self::new(costs, Vec::new(), Vec::new());
@@ -90,8 +91,9 @@ impl ShownSplit {
     }
 }
 
-/// Returns the memory of each of `ranges` as a stage. If the model was profiled with several
-/// compile options, each stage is compiled with those that give its fullest tile the fewest bytes.
+/// Returns the memory of each of `ranges` as a stage. If the model has several profiles, compiled
+/// with different options, the memory of a range comes from the profile in which its fullest tile
+/// has the fewest bytes.
 pub fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let mut least = costs.memory().stages(ranges);
     for memory in &costs.memory_by_profile[1..] {

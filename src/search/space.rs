@@ -39,17 +39,19 @@ mod tests;
 /// A model with given layers, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
-    /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
-    /// tries. All profiles have the same positions, and there is at least one.
+    /// One entry per profile of the model: tables of the memory and time of ranges of layers in
+    /// each pipeline that the search tries. All profiles have the same positions (In, layers, Out),
+    /// and there is at least one profile.
     profiles: Vec<ProfileTables<'a>>,
     progress: Progress,
     has_state: OnceCell<bool>,
 }
 
 impl<'a> Space<'a> {
-    /// Prepares searches with the tables of `profiles`, one entry per profile. There must be at
-    /// least one profile, and all must have the same positions. `progress` shows how far ranges are
-    /// computed.
+    /// Prepares searches for the best split of a model. `profiles` has one entry per profile of the
+    /// model: its tables of the memory and time of ranges of layers. There must be at least one
+    /// profile, and all must have the same positions (In, layers, Out). `progress` shows the user
+    /// how far these tables are computed.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
         Self {
             profiles,
@@ -115,13 +117,13 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` for each of `pipelines`, with the memory and time of ranges in this pipeline,
-    /// and returns the best of the splits found, in the order of `compare`.
+    /// Calls `find` for each of `pipelines` with the memory and time of ranges of layers in this
+    /// pipeline, and returns the best split found: the one that `compare` orders first.
     ///
-    /// At first, the bytes of ranges are lower bounds, computed on few tiles. If the best split
-    /// takes more bytes when it is checked on all tiles, `find` is called again with bytes from
-    /// more tiles. Otherwise the split is the best, provided that `find` never returns a better
-    /// split for higher bytes.
+    /// At first, `find` gets lower bounds on the bytes of ranges, computed on few tiles. If the
+    /// best split takes more bytes when it is checked on all tiles, `find` is called again with
+    /// bytes from more tiles. Otherwise the split is the best, provided that `find` never returns a
+    /// better split for higher bytes.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -146,10 +148,12 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Returns the split with the lowest peak in any of `pipelines`, whatever the memory limits;
-    /// `None` if no split obeys the constraints. The search computes ranges up to a number of
-    /// bytes, and doubles this number until no further range could be part of a better split. If
-    /// `below` is given, only splits with a peak below `below` bytes count.
+    /// Returns the split with the lowest peak in any of `pipelines`, whatever the memory limits. If
+    /// `below` is given, only splits with a peak of fewer than `below` bytes count. Returns `None`
+    /// if no such split obeys the constraints.
+    ///
+    /// The search computes only ranges of layers that take up to some number of bytes on their
+    /// fullest tile, and doubles this number until no larger range can be part of a better split.
     pub fn lowest(
         &self,
         question: &Arc<Question>,
@@ -169,15 +173,16 @@ impl<'a> Space<'a> {
             let find = |costs: PipelineCosts<'a>| {
                 let is_complete = costs.has_all();
                 has_all.fetch_and(is_complete, Relaxed);
-                // Only ranges of up to `reach.bytes` bytes are certain to be computed. If any range
-                // is missing, ignore splits with a higher peak than this number: a split with a
-                // missing range may be better.
+                // Only ranges of layers with up to `reach.bytes` bytes on their fullest tile are
+                // certain to be computed. If any range is missing, ignore splits with a peak above
+                // `reach.bytes`, since a split with a missing range may have a lower peak.
                 let most = if is_complete { highest } else { reach.bytes };
                 Ok(costs.lowest()?.filter(|own| own.peak_bytes() <= most))
             };
             let lowest = self.first(question, pipelines, reach, find, Candidate::by_peak)?;
-            // If ranges are missing, and no split has a peak of at most `reach.bytes`, search again
-            // with ranges of up to twice the bytes.
+            // If ranges of layers are missing, and every split found has a peak above
+            // `reach.bytes`, the best split may have a missing range. So search again with ranges
+            // of up to twice the bytes.
             let is_done = reach.bytes >= highest || has_all.into_inner();
             if is_done
                 || lowest
@@ -230,10 +235,10 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Returns the user's split `plan` with a profile for each stage. A model may have several
-    /// profiles, compiled with different options; a stage takes its memory and time from one of
-    /// them. They are chosen to make the split as good as possible by the goal, in the pipeline of
-    /// `costs`.
+    /// Chooses for each stage of the user's split `plan` the profile from which the stage takes its
+    /// memory and time, and returns the split with these profiles. A model may have several
+    /// profiles, compiled with different options. The choice makes the split as good as possible by
+    /// the user's goal, in the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
@@ -279,8 +284,8 @@ impl<'a> Space<'a> {
         Ok(needs_more)
     }
 
-    /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
-    /// requests like `question` follow and the model has few layers.
+    /// Computes the memory of ranges of layers on all tiles in advance if the model has few layers.
+    /// This saves time if many requests follow that differ little from `question`.
     pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
         if self.memory().layers() <= FEW_POSITIONS {
             let reach = question.reach_of_limits();
@@ -289,9 +294,9 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the memory and time of ranges of layers in `pipeline`. If `reach` has bounds on
-    /// ranges (bytes and number of stages), all ranges within them are computed on all tiles.
-    /// Without `reach`, the result has only the ranges that were computed before.
+    /// Returns the memory and time of ranges of layers in `pipeline`. With `reach`, all ranges up
+    /// to its maximum bytes and maximum number of stages are computed on all tiles. Without
+    /// `reach`, the result has only the ranges that were computed before.
     pub fn in_pipeline(
         &self,
         question: &Arc<Question>,
@@ -303,9 +308,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` for each of `pipelines`, with the memory and time of ranges of layers in this
-    /// pipeline, and returns the results in the same order. All ranges within the bounds `reach`
-    /// (bytes and number of stages) are computed, on the tiles that `tiles` selects.
+    /// Calls `of` for each of `pipelines` with the memory and time of ranges of layers in this
+    /// pipeline, and returns the results in the same order. Ranges are computed up to the maximum
+    /// bytes and maximum number of stages in `reach`, on the tiles that `tiles` selects.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

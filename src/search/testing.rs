@@ -83,8 +83,8 @@ impl Case {
         times.streaming(&memory.streamed_state())
     }
 
-    /// Returns the setting of the environment variable `SEEDS` that makes a test run only this
-    /// model.
+    /// Returns the environment setting, such as `SEEDS=7..8`, with which a test runs again with
+    /// only this random model.
     pub(super) fn again(&self) -> String {
         format!("SEEDS={}..{}", self.seed, self.seed + 1)
     }

@@ -26,8 +26,8 @@ pub struct CheckedProblem<'a> {
     /// stages.
     pub stages: usize,
     /// Maximum number of edges of the integer program. An edge is a range of positions that may be
-    /// a stage; the program chooses the edges that form the best split. If there are too many, only
-    /// the first ones and those of one best split are kept.
+    /// a stage; the program chooses the edges that form the best split. Edges beyond the maximum
+    /// are left out, except those of one best split.
     pub max_edges: usize,
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.
@@ -60,9 +60,9 @@ impl<'a> CheckedProblem<'a> {
             .filter_map(Constraint::pin)
             .collect();
         pins.sort_unstable();
-        // The last pin (a position fixed to an IPU) fixes the number of stages before the stage
-        // with this position. From there on, each position can be a separate stage, which bounds
-        // the number of stages.
+        // The last pin (a position fixed to an IPU) determines the number of stages before the
+        // stage with this position. From there on, there is at most one stage per position, which
+        // limits the number of all stages.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
@@ -159,7 +159,8 @@ impl<'a> CheckedProblem<'a> {
             .flatten()
     }
 
-    /// Returns an internal error: no split is proven to be the best, for `reason`.
+    /// Returns the internal error that the solver could not prove its split to be the best, because
+    /// of `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
         SolveError::Internal(format!(
             "no proven {}: {reason}",

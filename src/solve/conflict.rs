@@ -114,9 +114,8 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // Too few cuts are possible between two pins (positions fixed to IPUs). If cuts at all
-        // boundaries there would be enough, some are forbidden, and the message also names the
-        // constraints that forbid them.
+        // Too few cuts are possible between two pins (positions fixed to IPUs). If this is only
+        // because constraints forbid some cuts, the error message also names these constraints.
         let forbidding = if needed <= boundaries.len() {
             forbidding(constraints, boundaries)
         } else {
@@ -150,8 +149,8 @@ fn too_many<'a>(
         let rule = Rule::CutBefore { position };
         constraints.iter().find(|own| own.rule == rule)
     };
-    // The message names the pins (positions fixed to IPUs) first, then the constraints that require
-    // cuts, from the last position to the first.
+    // The error message first names the pins (positions fixed to IPUs), which leave room for too
+    // few cuts, then the constraints that require cuts, from the last position to the first.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }

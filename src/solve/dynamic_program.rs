@@ -49,15 +49,15 @@ pub struct StageCandidate {
     pub values: Values,
 }
 
-/// One pass of the dynamic program: finds the best split by some of the objectives, adding stages
-/// from the last to the first.
+/// One pass of the dynamic program. It finds the best split by objectives that are sums over stages
+/// and by at most one that is a maximum over stages, and adds stages from the last to the first.
 pub struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
     /// The objectives by which this pass of the dynamic program compares splits, the most important
     /// first.
     objectives: &'a [Objective],
-    /// Upper bounds on the values of every stage in bottlenecks (objectives that are a maximum over
-    /// stages), such as the optimum that an earlier pass of the dynamic program found.
+    /// The highest values that any stage may have in bottlenecks (objectives that are a maximum
+    /// over stages), such as the optimum that an earlier pass of the dynamic program found.
     caps: &'a [(Objective, u128)],
     /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
     /// it comes last; `None` if all objectives are sums over stages.
@@ -80,8 +80,8 @@ pub struct Rest {
 
 /// Table of the best splits of the last positions. `rests[n][p]` is the best split of the positions
 /// from `p` to the end into at most n stages; `None` if there is none. If the costs of a stage
-/// depend on the number of stages after it, the split has exactly n stages. If it matters which IPU
-/// runs a stage, its first stage is on IPU `rests.len() - 1 - n`.
+/// depend on the number of stages after it, `rests[n][p]` has exactly n stages. If it matters which
+/// IPU runs a stage, the first stage of `rests[n][p]` is on IPU `rests.len() - 1 - n`.
 pub type Rests = Vec<Vec<Option<Rest>>>;
 
 /// Returns the best split in `tables`, the result of [`StagePass::run`]: its values in the
@@ -312,12 +312,12 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // A cut before the last layer sends 7 bytes, the other cuts none. Yet 9 | 5 1 | 6 (bytes of
-        // layers; `|` is a cut) is better than 9 | 5 | 1 6, since its stages are more even.
+        // The layers have 9, 5, 1 and 6 bytes. Only a cut before the last layer sends any bytes,
+        // but 9 | 5 1 | 6 with this cut is better than 9 | 5 | 1 6, since its stages are more even.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
-        // With 5 bytes in the last layer, the splits 9 | 5 1 | 5 and 9 | 5 | 1 5 are equally even,
-        // so the bytes over the cuts decide.
+        // If the last layer has 5 bytes, the stages of 9 | 5 1 | 5 and of 9 | 5 | 1 5 are equally
+        // even, so the split with fewer bytes over its cuts is better.
         let even = additive(&[9, 5, 1, 5], u64::MAX);
         assert_eq!(cuts(&even, &[0, 0, 7], 3, 99), Some(vec![1, 2]));
         assert_eq!(cuts(&even, &[0, 7, 0], 3, 99), Some(vec![1, 3]));

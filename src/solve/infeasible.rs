@@ -95,9 +95,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Returns whether a split would fit if each range took only its lower bound on bytes, which holds
-/// for any number of later stages. If so, the bytes that the pipeline adds are too many. Returns
-/// false if bytes do not depend on the number of later stages.
+/// Returns whether a split would fit if each range took only its lower bound on bytes, whatever the
+/// number of later stages. If so, the only reason why no split fits is the bytes that the pipeline
+/// adds for later stages. Returns false if bytes do not depend on the number of later stages.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
@@ -171,8 +171,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
             .collect(),
         needed: None,
     };
-    // `start` is the start of a stage. `longest` is the end of the longest stage from there that is
-    // within the limit and ends where a cut is allowed, or `start` if no such end is known yet.
+    // Make each stage as long as possible. `start` is the start of the current stage, and `longest`
+    // the furthest end within the limit at which a cut is allowed, or `start` if there is none yet.
     let (mut start, mut longest) = (0, 0);
     for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
         let is_over = |start| problem.least(&(start..end)).is_none_or(|peak| peak > limit);

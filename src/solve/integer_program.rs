@@ -27,8 +27,9 @@ use super::{
     problem::CompiledStage,
 };
 
-/// A node of the graph in which the integer program finds a path: the next stage starts at position
-/// `start`. It is one of at most `left` stages still to come. The whole split has at most `total`.
+/// A node of the graph in which the integer program finds a path from the first position to the
+/// last. At this node, the next stage starts at position `start`, and at most `left` stages are
+/// still to come, of at most `total` in the whole split.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -49,9 +50,9 @@ struct Edge {
     is_best: bool,
 }
 
-/// Solves the integer program for the objectives of `pass`, which are all sums over stages. Returns
-/// a split with the lowest sums, or `None` if there is no split. If the integer program contradicts
-/// the dynamic program or gives no proof, returns an error as text for the user.
+/// Finds a split with the lowest values in the objectives of `pass`, which must all be sums over
+/// stages, by the integer program. Returns `None` if there is no split. If the integer program
+/// contradicts the dynamic program or gives no proof, returns an error as text for the user.
 pub fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = best(&found).map(|(values, _)| values);
@@ -84,16 +85,16 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // One entry per position (In, layers, Out): `None` if no stage may start there; `Some(true)` if
-    // a stage starts there in the one best split whose stages are always added, even beyond the
-    // maximum number of edges; otherwise `Some(false)`.
+    // One entry per position (In, layers, Out): `None` if no stage may start there. Otherwise,
+    // whether a stage starts there in the one best split whose stages are always added, even beyond
+    // the maximum number of edges.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // Usually, a node with n stages left stands for splits into at most n stages, so all splits
+        // A node with n stages left usually stands for splits into at most n stages, so all splits
         // begin at position 0 with `total` stages left. If costs depend on the number of later
-        // stages, it stands for exactly n stages. Then splits begin with each n, unless `add_edges`
-        // is called for each number of stages separately.
+        // stages, the node stands for splits into exactly n stages. Then splits may begin with any
+        // number of stages left, unless `add_edges` is called for each number of stages separately.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

@@ -91,9 +91,9 @@ fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, Solv
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_TRIES)
     {
-        // The proofs are about the split with the fewest cycles of the slowest stage. The split
-        // with the shortest step may be another one, so only the first proof still holds: no split
-        // has fewer cycles of its slowest stage than this minimum.
+        // The integer program proved that no split is better than the one with the fewest cycles of
+        // the slowest stage. The split with the shortest step may be another one, so keep only the
+        // first proof: no split has a slowest stage with fewer cycles than this minimum.
         proofs.truncate(1);
         found = shortest;
     }
@@ -101,9 +101,9 @@ fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, Solv
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
-/// goal, or that there is no split if `found` is `None`. Returns the values on which the integer
-/// program and the dynamic program agree. An error if they disagree or the integer program gives no
-/// proof.
+/// goal, or that there is no split if `found` is `None`. Returns the optimum of each objective, on
+/// which the integer program and the dynamic program agree. Returns an error if they disagree or if
+/// the integer program gives no proof.
 fn prove(
     checked: &CheckedProblem<'_>,
     found: Option<&Solution>,

@@ -89,8 +89,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU has
-    /// a separate limit and there is no such IPU.
+    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU
+    /// has its own limit and there is no such IPU.
     pub(super) fn limit_of(&self, ipu: usize) -> Option<u64> {
         match self.limits {
             [same] => Some(*same),
@@ -121,10 +121,9 @@ impl<'a> Problem<'a> {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the possible stages that start at position `start` and end (exclusive) at one
-    /// of `ends`, each with each profile of the model. Leaves out ranges that have no costs in any
-    /// profile. If a range has costs in some profiles only, its stages in the other profiles are
-    /// returned, too.
+    /// Iterates over possible stages: each range of positions from `start` to one of `ends`
+    /// (exclusive), paired with each profile of the model. Leaves out ranges that have no costs in
+    /// any profile. A range that has costs in only some profiles is still paired with all of them.
     pub(super) fn stages(
         &self,
         start: usize,

@@ -287,9 +287,10 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns one memory limit for each of `places`: the bytes of one of the ranges, so that some
-/// ranges just fit. With all ranges sorted by bytes, a place counts twentieths of the list: 0 is
-/// the range with the fewest bytes, 10 the median. From 20 on, there is no limit.
+/// Returns one memory limit for each of `places`: the bytes of one of the ranges in `peaks`, so
+/// that some ranges just fit. A place is an index in the list of all ranges sorted by bytes, in
+/// twentieths of its length: 0 is the range with the fewest bytes, 10 the median. From 20 on, there
+/// is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -348,9 +349,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
 }
 
 /// Makes the bytes of ranges as in a pipeline, where they depend on the number of later stages.
-/// They are the lower bounds in `costs`, plus bytes from the random `draws`. With `place_matters`,
-/// each number of later stages has random bytes of its own. Otherwise each later stage adds equally
-/// many.
+/// They are the lower bounds in `costs`, plus random bytes from `draws`. With `place_matters`, the
+/// random bytes of a range differ for each number of later stages. Otherwise each later stage adds
+/// the same number of bytes to a range.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -57,9 +57,10 @@ impl Default for StepOptions {
 }
 
 impl StepOptions {
-    /// Converts the options to a profile whose micro-batch has `samples` samples. The numbers of
-    /// micro-batches are scaled and rounded up, so that a step does not have fewer samples than
-    /// before. Returns the options unchanged if the old or the new number of samples is unknown.
+    /// Converts these settings of a pipeline step to a profile whose micro-batch has `samples`
+    /// samples. The numbers of micro-batches are scaled and rounded up, so that a step does not
+    /// have fewer samples than before. Returns the settings unchanged if the old or the new number
+    /// of samples is unknown.
     pub fn with_size(self, samples: Option<u64>) -> Self {
         let Some((samples, own)) = samples.zip(self.micro_batch) else {
             return self;
@@ -292,8 +293,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns one entry per position (In, a layer or Out): the result of `cycles` for the range of
-    /// only this position, at most [`u64::MAX`].
+    /// Returns the result of `cycles` for each position (In, a layer or Out), as a range of only
+    /// this position. A result that does not fit in 64 bits becomes [`u64::MAX`].
     fn of_each(&self, cycles: impl Fn(&Range<usize>) -> u128) -> Vec<u64> {
         (0..self.positions())
             .map(|position| narrow(cycles(&(position..position + 1))))
@@ -344,11 +345,10 @@ impl StageTimes {
         self.sums(range).map_or(0, |sums| sums[kind])
     }
 
-    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it. If
-    /// Out (the operations after the last layer) runs on the first IPU, and `range` is the first of
-    /// several stages, Out is a separate stage on the same IPU. Then the first result is without
-    /// Out, and the second has the cycles of Out. Otherwise the second result is `None`. Returns
-    /// `None` if positions do not exist.
+    /// Returns the cycles of the stage of positions `range`, which has `after` stages after it, and
+    /// separately those of Out (the operations after the last layer) if Out runs on the same IPU as
+    /// a stage of its own. This is so for the first of several stages if Out runs on the first IPU.
+    /// Returns `None` if positions do not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,

@@ -255,10 +255,10 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Returns `bytes` after one more stage was added: the most bytes that any IPU sends or
-    /// receives in a slot (an interval of the step). The first number is for slots with an even
-    /// index, the second for odd ones; they differ only if a micro-batch enters every second slot.
-    /// If only one stage works at a time, the first number is the sum over all stages.
+    /// Adds the copies of one stage to `bytes`, and returns the result: the most bytes that any IPU
+    /// sends or receives in a slot (an interval of the step). The first number is for slots with an
+    /// even index, the second for odd ones; they differ only if a micro-batch enters every second
+    /// slot. If only one stage works at a time, the first number is the sum over all stages.
     ///
     /// The added stage has the positions `stage` and the index `number`. For one micro-batch, it
     /// receives `arrives` bytes from the stage before it in the forward pass, and `returns` bytes
@@ -287,11 +287,11 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies between IPUs in a step of `slots` slots (intervals that end
-    /// with copies). The copies of a slot take as long as the IPU that copies most: `even` bytes in
-    /// slots with an even index, `odd` in the others. If only one stage works at a time, `even` has
-    /// all bytes of one micro-batch. Returns `None` if bytes are copied but the clock frequency is
-    /// unknown.
+    /// Returns the cycles of all copies between IPUs in a step of `slots` slots, intervals that end
+    /// with copies. The IPU that copies the most bytes determines how long the copies of a slot
+    /// take: `even` bytes in slots with an even index, `odd` bytes in the others. If only one stage
+    /// works at a time, `even` has all bytes of one micro-batch. Returns `None` if bytes are copied
+    /// but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],

@@ -109,9 +109,10 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step_alone(&stages).unwrap()
 }
 
-/// Efficiency is the share of the step in which the pipeline is full, here in thousandths; the
-/// expected values are computed by hand. If whole stages are recomputed, all stages except the last
-/// run their forward pass again. If each layer is recomputed, the last stage does so, too.
+/// Checks the efficiency of pipelines of equal stages, in thousandths, by values computed by hand.
+/// Efficiency is the share of the step in which the pipeline is full. If whole stages are
+/// recomputed, all stages except the last run their forward pass again. If each layer is
+/// recomputed, the last stage does so, too.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -155,10 +156,11 @@ fn a_published_throughput_is_what_its_cycle_gives() {
     assert!((0.28..0.32).contains(&errors[1]), "{errors:?}");
 }
 
-/// The expected cycles of the copies between IPUs are computed by hand; a byte takes a cycle. The
-/// third IPU receives 20 bytes from the second and 30 bytes from the fourth IPU at the same time.
-/// In the interleaved schedule, it receives them in alternate slots (intervals of the step). In the
-/// sequential schedule, all copies of a micro-batch are made one after the other.
+/// Checks the cycles of the copies between IPUs by values computed by hand; a byte takes a cycle.
+/// The third IPU copies the most: it receives 20 bytes from the second and 30 bytes from the fourth
+/// IPU at the same time. In the interleaved schedule, it receives them in alternate slots
+/// (intervals of the step). In the sequential schedule, all copies of a micro-batch are made one
+/// after the other.
 #[test]
 fn copies_are_made_in_every_slot() {
     let copies = |schedule| {

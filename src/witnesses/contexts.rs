@@ -14,9 +14,9 @@ use anyhow::{Result, bail};
 use rustc_hash::FxHashSet;
 
 /// Checks that the debug contexts in `debug_info` are intact and belong to `programs`. If not,
-/// returns a contradiction with the bytes of `profile` that depend on the damaged data. These bytes
-/// have no bound if the contexts are of another compilation, or if any context may have a wrong
-/// name.
+/// returns a contradiction with an upper bound on the bytes of `profile` that depend on the damaged
+/// data. There is no bound if the contexts are of another compilation, or if any context may have a
+/// wrong name.
 ///
 /// # Errors
 /// If the file has no contexts, or if there is a contradiction but no `profile` to compute its
@@ -27,7 +27,7 @@ pub fn check_debug(
     debug_info: &DebugInfo,
 ) -> Result<Option<Contradiction>> {
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Such files exist: two `debug.cbor` files without contexts were found in public
+        // Files without debug contexts exist: two such `debug.cbor` files were found in public
         // repositories.
         bail!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \

@@ -62,9 +62,8 @@ pub enum Witness {
 impl Witness {
     /// Returns phrases for the message about a contradiction that this check found. The first value
     /// has the phrases before the recorded and before the computed number, such as `the total is`
-    /// and `its parts make up`. It is `None` for checks of missing data, whose messages have no
-    /// such numbers. The second value names what is 100 % in the message, such as `the fullest
-    /// tile`.
+    /// and `its parts make up`; it is `None` for checks whose messages have no such numbers. The
+    /// second value says what the percentage in the message refers to, such as `the fullest tile`.
     fn words(self) -> (Option<[&'static str; 2]>, &'static str) {
         let (whole, recorded, computed) = match self {
             Self::Rows => ("all", "its rows are", "the rows that it needs are"),
@@ -88,8 +87,8 @@ impl Witness {
     }
 }
 
-/// Words for the amount that is 100 % in most messages about a contradiction: the recorded bytes of
-/// the fullest tile.
+/// What the percentage in most messages about a contradiction refers to: the recorded bytes of the
+/// fullest tile.
 const TILE: &str = "the fullest tile";
 
 /// Two parts of a message about a bad file: what is wrong with it, and what the user can do.
@@ -183,8 +182,8 @@ impl Contradiction {
 
     /// Creates the contradiction that `table` lacks the data that `row` describes. `by_tile` has
     /// for each tile the bytes that depend on the missing data. The contradiction names the tile
-    /// with the most such bytes, of which at most the total of the fullest tile in `recorded`
-    /// counts.
+    /// with the most such bytes. The bytes of a tile count at most up to the total of the fullest
+    /// tile.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -193,8 +192,8 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // An entry of `by_tile` may include variables that are live at different steps, and then
-        // exceeds what any tile holds at one step. No entry counts as more than the total of the
+        // An entry of `by_tile` may add up variables that are live at different steps, and so
+        // exceed the bytes that any tile holds at one step. Limit each entry to the total of the
         // fullest tile.
         let numbers = by_tile.into_iter().map(|bytes| [bytes.min(fullest), 0]);
         worst(witness, table, fullest, numbers, u64::abs_diff)
@@ -311,8 +310,8 @@ pub fn worst(
     })
 }
 
-/// Returns the error that it cannot be said whether the model fits, since a file has the problem
-/// that `text` describes.
+/// Returns an error about an input file because of which it cannot be said whether the model fits.
+/// `text` has the details of what is wrong with the file.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \

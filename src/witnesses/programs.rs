@@ -62,8 +62,8 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             programs.all.iter().map(with_other_vertices).collect(),
         ),
     ];
-    // Number of programs that refer to the table `exchange_regions`. If there are any, the table
-    // must not be empty, since only this table tells which variables exchanges move.
+    // If any program refers to the table `exchange_regions`, the table must not be empty, since
+    // only this table tells which variables exchanges move.
     let exchanges = programs
         .all
         .iter()
@@ -79,10 +79,10 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         .collect()
 }
 
-/// Returns one entry per tile: the bytes of the variables, the code and the vertex state of the
-/// programs for which `lack` is true. `lack` says for each program whether it lacks data, such as a
-/// debug context. The result is an upper bound on the bytes that may be attributed to the wrong
-/// layer: variables that other programs use too may still be in the right layer.
+/// Returns one entry per tile: the bytes of the variables, the code and the vertex state of all
+/// programs that lack some data, such as a debug context. `lack` has one entry per program: whether
+/// it lacks such data. The result is an upper bound on the bytes that may be attributed to the
+/// wrong layer: variables that other programs use too may still be in the right layer.
 pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -118,9 +118,9 @@ pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the bytes of vertex state of a compute set to `sums`, which has one entry per tile. These
-/// are the recorded bytes; if the profile has none, the state of one vertex of each type times the
-/// number of such vertices.
+/// Adds the bytes of vertex state of the compute set `set` to `sums`, which has one entry per tile.
+/// If the profile does not record them, they are computed: for each vertex type, the state of one
+/// vertex times the number of vertices.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.add_to(sums);
@@ -132,9 +132,9 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
 
 /// Returns one entry per program: whether the program may have a wrong place in the program tree.
 /// If a liveness step has a parent step, its program should be a child of the parent step's
-/// program. If it is not, this program and all children of the parent step's program are marked. No
-/// program of a real profile is marked. Children of a Call are not checked, since it is unknown how
-/// their steps are nested.
+/// program. If it is not, the result is true for this program and all children of the parent step's
+/// program. It is false for all programs of a real profile. Children of a Call are not checked,
+/// since it is unknown how their steps are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -184,8 +184,8 @@ const CODE_OF_NONE: u64 = 1 << 10;
 /// layer. Returns `None` if all differences are allowed, or if `kind` is vertex state and the
 /// profile does not record it.
 ///
-/// - More code than is recorded is a contradiction, except for exchange and control code, which
-///   programs may share.
+/// - If programs and vertex types have more code than is recorded, this is a contradiction, except
+///   for exchange and control code, which programs may share.
 /// - Recorded code that belongs to no program is usually harmless, since every stage gets it. It
 ///   counts as attributed to the wrong layer only if it is vertex state, or if programs and vertex
 ///   types have less than half of the recorded code.
@@ -219,8 +219,8 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
 /// lists for programs and vertex types. Returns `None` if `kind` is vertex state and the profile
 /// does not list it.
 ///
-/// Also returns whether the recorded code may be slightly more ([`CODE_OF_NONE`]), since some code
-/// belongs to no program:
+/// Also returns whether the recorded code may slightly exceed these bytes ([`CODE_OF_NONE`]), since
+/// some code belongs to no program:
 /// - control code: always
 /// - vertex state: never
 /// - vertex or exchange code: only if each vertex type in use, or each exchange, has code in the

@@ -39,9 +39,10 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         worst(Witness::Code, TILES, 1000, numbers, computed_is_more).unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
-    // In this test, only computed bytes beyond the recorded bytes may be attributed to the wrong
-    // layer. Tile 0 has the larger difference, but fewer computed than recorded bytes. The
-    // contradiction names tile 1, with 400 computed bytes too many.
+    // Tile 0 has 900 recorded bytes and no computed ones; tile 1 has 600 recorded and 1,000
+    // computed bytes. In this test, only computed bytes beyond the recorded ones may be attributed
+    // to the wrong layer. So the contradiction names tile 1, with 400 bytes, although tile 0
+    // differs more.
     let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }

@@ -54,9 +54,9 @@ pub fn check_variables(
 const USER_DATA: &str = "variable";
 
 /// Returns the indices of the variables with data of tensors (category [`USER_DATA`]) that no
-/// compute set or exchange uses; a real profile has none. `has_users` returns whether any operation
-/// uses the variable with a given index. Variables with such users, which are nearly all, are not
-/// checked further.
+/// program uses, although they are live at some time; a real profile has none. `has_users` returns
+/// whether any operation uses the variable with a given index. Only the few variables without such
+/// users are searched for in compute sets and exchanges.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables
@@ -205,11 +205,11 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let same = [10, 0, 5, 0, -15].map(|change| [change; 2]);
         assert_eq!(furthest(&same), Some((0, [10, 10], 15)));
-        // The recorded and the computed live bytes agree at the last step. But one variable of 5
-        // bytes begins to live a step later in the computed bytes.
+        // In the computed bytes, one variable of 5 bytes begins to live a step later than in the
+        // recorded bytes. So the live bytes differ at this one step, and agree at the last step.
         let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
         assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
-        // A wrong profile may free more bytes than are live. Such a negative sum counts as 0.
+        // If a faulty profile frees more bytes than are live, the negative sum counts as 0.
         assert_eq!(furthest(&[[0, 0], [-3, 0], [0, 2]]), Some((2, [0, 2], 2)));
         assert_eq!(furthest(&[]), None);
     }

@@ -155,8 +155,8 @@ fn huge_lengths_are_no_promise() {
         .concat();
         assert_eq!(read(&table).unwrap().len(), 1);
     }
-    // The headers of the top-level map and of the array of contexts announce more entries than the
-    // file has bytes.
+    // The CBOR headers of the top-level map and of the array of contexts announce more entries than
+    // the file has bytes. The only context in the file must be read nevertheless.
     let info = read(b"\xbb\xff\xff\xff\xff\xff\xff\xff\xff\x68contexts\x9b\xff\xff\xff\xff\xff\xff\xff\xff\xa1\x62id\x01");
     assert_eq!(info.unwrap().len(), 1);
 }
@@ -204,7 +204,8 @@ fn texts_that_are_no_utf8_end_the_reading() {
         b"\x64opid\x63a\xffb",
         b"\x61x\x62\xff\xfe",
         b"\x61\xff\x00",
-        // In CBOR, the bytes of one character may not lie in two segments of a text.
+        // This CBOR text is malformed: it consists of two segments, and the two bytes of one
+        // character are in different segments.
         b"\x61x\x7f\x61\xc3\x61\xb6\xff",
         b"\x61x\x81\x61\xff",
     ];

@@ -1,9 +1,11 @@
-//! Tests which texts of a debug context are kept for each software layer.
+//! Tests which values of a debug context the reader keeps. They depend on the software layer that
+//! wrote the context, such as PopART or Poplar.
 
 use super::*;
 
-/// Returns the entries of a debug context whose meaning depends on its software layer, such as
-/// PopART. The value of an entry is the name of its key, or a list that begins with this name.
+/// Returns one entry for each key of a debug context whose meaning depends on the software layer,
+/// such as PopART. The value of an entry is the name of the key, or a list that begins with it, so
+/// that a test can see from which key a value was read.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",

@@ -3,8 +3,8 @@
 use super::*;
 use crate::limits;
 
-/// Returns a debug file with the context `{"id": 1, "layer": "popart", "opid": "x"}`, and with the
-/// bytes `odd` before the key `opid`.
+/// Returns a debug file with the context `{"id": 1, "layer": "popart", "opid": "x"}`. The bytes
+/// `odd`, one more encoded map entry, are inserted before the entry `opid`.
 fn around(odd: &[u8]) -> Vec<u8> {
     let mut context = vec![0xbf];
     for part in [text("id"), int(1), text("layer"), text("popart")] {
@@ -51,8 +51,8 @@ fn values_of_unknown_keys_are_stepped_over() {
         let mut entry = bytes(&text("unknown"));
         entry.extend_from_slice(value);
         reads_past(&entry, &[]);
-        // Here the CBOR value under test is not the value of a map entry but its key; the value of
-        // the entry is 0.
+        // The CBOR value under test is now the key of an unknown map entry whose value is 0. A key
+        // that is not a text is a sign of damage.
         let is_text = matches!(value[0], 0x60..0x80);
         let mut entry = value.to_vec();
         entry.push(0x00);

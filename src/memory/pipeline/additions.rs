@@ -178,9 +178,9 @@ impl Flows {
         }
     }
 
-    /// Sums up the bytes of the tensors that a stage stashes, of those that it receives, and so on:
-    /// one sum for each [`Quantity`]. One more sum is for the tensors that it keeps from its
-    /// forward to its backward pass ([`Transfers::kept`]).
+    /// Sums up the bytes of the tensors that a stage stashes, of those that it receives, and so on,
+    /// with one sum for each [`Quantity`]. Also computes the bytes that buffers need for tensors
+    /// that the stage keeps from its forward to its backward pass ([`Transfers::kept`]).
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -272,10 +272,10 @@ impl Flows {
         if !(moves.backward.goes_back && moves.backward.is_in_functions) {
             return phases;
         }
-        // In the profile, a function that several layers call has only the steps of one of the
-        // calls. Tensors that wait for a call by this stage need not be live at these steps. So
-        // with PopART's and the sequential schedule, buffers have room at least for tensors from
-        // earlier stages in the forward pass, and for gradients in the backward pass.
+        // If several layers call a function, the profile has the liveness steps of only one call.
+        // Tensors that wait for a call by this stage need not be live at these steps, so buffers
+        // must hold them. With PopART's and the sequential schedule, buffers have room at least for
+        // tensors from earlier stages in the forward pass, and for gradients in the backward pass.
         let mut phases = self.in_any_phase(moves, lane, phases);
         if let Popart | Sequential = self.pipeline.schedule {
             let of = |quantity| moves.of(quantity, lane);
@@ -287,9 +287,9 @@ impl Flows {
     }
 
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
-    /// stages, in each phase (see [`PHASES`]). Each liveness step must belong to one known pass;
-    /// otherwise `in_any_phase` is used. If the forward pass is recomputed, the buffers at its
-    /// steps are large enough for both the first run and the recomputation.
+    /// stages, in each phase (see [`PHASES`]). It must be known to which pass each liveness step
+    /// belongs; if not, `in_any_phase` is used. If the forward pass is recomputed, the buffers at
+    /// its steps are large enough for both the first run and the recomputation.
     fn buffers_in_passes<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -328,19 +328,20 @@ impl Flows {
                 // the recomputation, which is part of the backward pass, tensors that leave the
                 // stage wait. The larger bytes count.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // FIFOs, which stash tensors, copy them through buffers. They may run at the end of
-                // the forward pass, when tensors and gradients for other stages also wait in
-                // buffers, or before the backward pass, when those from other stages wait. The
-                // larger bytes count.
+                // FIFOs copy the tensors that they stash through buffers. If they run at the end of
+                // the forward pass, tensors and gradients for other stages also wait in buffers; if
+                // they run before the backward pass, tensors and gradients from other stages do.
+                // The larger bytes count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
                 // The transfer buffers must be large enough for both forward runs of a recomputed
-                // stage. In the first run, they hold tensors that enter the stage, until FIFOs
-                // stash them. In the second, they hold gradients, and the tensors that enter for
-                // the next micro-batch.
+                // stage. In the first run, they hold gradients for earlier stages, and either
+                // tensors that leave the stage or tensors that wait for the FIFOs. In the second,
+                // they hold gradients from later stages, and the tensors that enter for the next
+                // micro-batch.
                 (TfGrouped, Stage) => (
                     (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
                     0,
@@ -388,9 +389,8 @@ impl Flows {
 
     /// Returns the bytes of the transfer buffers of a stage in each phase (see [`PHASES`]) if it is
     /// unknown whether a liveness step belongs to the forward or the backward pass. All phases of
-    /// the two passes then get the same bytes, the most that any of them may need. The phase after
-    /// both passes gets none. `phases` is a lower bound: the bytes that
-    /// [`Flows::buffers_in_passes`] computes as if the pass of each step were known.
+    /// the two passes then get the same bytes, the most that any of them may need, and at least the
+    /// highest number in `phases`. The phase after both passes gets none.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,

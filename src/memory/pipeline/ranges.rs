@@ -224,14 +224,16 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         // begins after this place and ends with the user has no backward pass, and does not stash
         // the tensor.
         Recompute::Stage => turns.extend(flow.forward.iter().filter_map(last_back)),
-        // In (the operations before the first layer) is recomputed together with the first layer,
-        // so what a range recomputes can change when it loses In or the first layer.
+        // In (the operations before the first layer) is recomputed together with the first layer.
+        // So what a range recomputes depends on whether it begins with In, the first layer or a
+        // later layer.
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
         Recompute::None | Recompute::Layer => {}
     }
     if flows.out_is_first {
         // If Out (the operations after the last layer) is on the first IPU, only a range that
-        // begins with In (the operations before the first layer) can share this IPU with Out.
+        // begins with In (the operations before the first layer) can share this IPU with Out, and
+        // then it may treat tensors differently.
         turns.push(0);
     }
     turns

@@ -261,7 +261,7 @@ pub struct PipelineOptions {
     /// The activations that are recomputed in the backward pass; `None` for the default that
     /// [`PipelineOptions::choose`] describes.
     pub recompute: Option<Recompute>,
-    /// The type of the elements of accumulators.
+    /// The type of the elements of gradient accumulators that the pipeline adds.
     pub accumulator: Accumulator,
     /// The place of optimizer state between two updates. With `None`, places are tried in the order
     /// of [`PipelineOptions::states`] until the model fits.

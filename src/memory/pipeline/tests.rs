@@ -80,8 +80,8 @@ pub(crate) fn model(
     (model, layering)
 }
 
-/// Assigns the layers to positions in three ways: with one position for everything without a layer,
-/// with Out on the last IPU, and with Out on the first IPU.
+/// Returns three assignments of the layers to positions: with one position for everything without a
+/// layer, with Out on the last IPU, and with Out on the first IPU.
 fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     let out_on = |out_on| {
         let options = PlacementOptions {
@@ -272,8 +272,9 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // TensorFlow's tests say that a small net needs more memory with the interleaved than with the
-    // sequential schedule, and more with the grouped than with the interleaved schedule.
+    // TensorFlow's tests expect that a small net needs least memory with the sequential schedule,
+    // more with the interleaved and most with the grouped schedule. The numbers of stashed copies
+    // must have the same order.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

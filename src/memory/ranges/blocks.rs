@@ -57,9 +57,9 @@ struct BlockSums<B, const N: usize> {
     /// plus 1; 0 if the layer changes nothing in the block.
     number: u32,
     changes: ByLane<B, N>,
-    /// All increases of the layer's live bytes at steps of the block, added up without the
-    /// decreases. The live bytes just before the block (`before`) plus this sum are an upper bound
-    /// on the live bytes at each step of the block.
+    /// The sum of all increases of the layer's live bytes at steps of the block, without the
+    /// decreases. Live bytes in the block never exceed `before`, the live bytes just before the
+    /// block, plus this sum.
     rises: ByLane<B, N>,
     before: ByLane<B, N>,
     bounds: ByLane<B, N>,

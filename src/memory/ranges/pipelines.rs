@@ -132,7 +132,7 @@ impl<'a> PipelineRanges<'a> {
 
     /// Returns how many numbers of later stages (0, 1, ...) are possible for a range of positions
     /// (In, layers, Out) that ends at `end` (exclusive). Each later stage needs at least one of the
-    /// positions after the range.
+    /// positions after the range, and a split has at most `self.stages` stages.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }

@@ -173,9 +173,8 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // To undo a live range, a live range with swapped ends is added. Bytes are
-                    // added where a live range begins and subtracted where it ends, so the two
-                    // cancel each other out.
+                    // A live range with swapped ends cancels the same live range: bytes are added
+                    // where a live range begins and subtracted where it ends.
                     let undo = Stretch {
                         from: to,
                         to: from,

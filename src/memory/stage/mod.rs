@@ -103,15 +103,15 @@ impl StageMemory {
     }
 }
 
-/// Maximum size in bytes of the buffers for stages that are computed together in one pass over the
-/// variables. For each stage there are buffers with one entry per tile, and with one entry per flow
-/// (tensors that the same layers use).
+/// Limit in bytes on the buffers for stages that are computed together in one pass over the
+/// variables. If the buffers of all stages would exceed it, the stages are computed in several
+/// passes.
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes the memory that each of `stages` takes at least, whatever the number of stages
-    /// after it in a split. `stages` are ranges of positions (end exclusive), which may overlap.
-    /// Returns one entry per stage, in the order of `stages`, without
+    /// Computes a lower bound on the memory of each of `stages`, which holds for any number of
+    /// later stages in the split. A stage is a range of positions (In, layers, Out), end exclusive;
+    /// stages may overlap. Returns one entry per stage, in the order of `stages`, without
     /// [`StageMemory::late_restores`].
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let stages: Vec<_> = stages.iter().cloned().map(PlacedStage::anywhere).collect();
@@ -119,8 +119,8 @@ impl MemoryModel<'_> {
     }
 
     /// Computes the memory of all stages of a split, including the bytes that the pipeline adds.
-    /// `stages` has the range of positions (end exclusive) of each stage. Returns one entry per
-    /// stage, in the order of `stages`.
+    /// `stages` has the positions (In, layers, Out) of each stage, as a range with an exclusive
+    /// end. Returns one entry per stage, in the order of `stages`.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
@@ -147,8 +147,9 @@ impl MemoryModel<'_> {
     /// in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
-        // Late restores are computed only for stages that stash tensors, and not with
-        // recomputation, since stages then compute activations again instead of restoring them.
+        // Late restores are computed only for stages that stash tensors. With recomputation, they
+        // are computed for no stage, since stages then compute activations again instead of
+        // restoring them.
         let has_restores = self.pipeline.recompute == Recompute::None;
         let (keeping, restoring): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -169,9 +170,9 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // This copy of the memory model has neither a pipeline nor a weight update with a peak of
-        // its own. All variables, including optimizer state, are then live at the same steps as in
-        // the profile.
+        // To get only the bytes of the layers themselves, this copy of the memory model has no
+        // pipeline and no separate phase for the weight update. All variables, including optimizer
+        // state, are then live at the same steps as in the profile.
         Self {
             flows: None,
             update: None,
@@ -213,8 +214,8 @@ impl MemoryModel<'_> {
     }
 
     /// Returns one entry per tile: the bytes of code and vertex state of a stage with the positions
-    /// `range` (end exclusive). With `with_overhead`, the code that every stage needs is included
-    /// as overhead.
+    /// (In, layers, Out) in `range`, end exclusive. The code that every stage needs is included, as
+    /// overhead, only if `with_overhead` is true.
     pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
         let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
@@ -265,9 +266,10 @@ impl StagesToCompute<'_> {
         found
     }
 
-    /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
-    /// highest bytes in any phase or in the weight update, the step of this peak and, if the update
-    /// can have a peak of its own, the bytes in the update.
+    /// Computes the memory of a stage on one tile from the bytes of its code and the peaks of its
+    /// live bytes there. Returns the highest bytes in any phase or in the weight update, the step
+    /// at which the stage takes them and, if the update can have a peak of its own, the bytes in
+    /// the update.
     fn on_tile(
         &self,
         (code, overhead): (Parts, &TileOverhead),
@@ -293,8 +295,8 @@ impl StagesToCompute<'_> {
             .into_iter()
             .zip(&self.memory.phases)
             .enumerate()
-            // A model without liveness steps still has code, so its first phase (the forward pass)
-            // is counted although the phase has no steps.
+            // A model without liveness steps still has code. For the code to be counted, the first
+            // phase (the forward pass) is then kept although it has no steps.
             .filter(|&(phase, (_, steps))| {
                 !steps.is_empty() || (phase == 0 && self.memory.model.steps() == 0)
             })

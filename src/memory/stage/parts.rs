@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts {
-    /// Bytes of live variables, at the step at which a tile takes the most bytes.
+    /// Bytes of live variables, at the step at which the stage takes the most bytes on the tile.
     pub variables: u64,
     /// Bytes of the code of vertex types.
     pub vertex_code: u64,
@@ -18,9 +18,9 @@ pub struct Parts {
     /// Bytes of control code.
     pub control_code: u64,
     /// Bytes that every stage needs, whatever its layers: code and variables that belong to no
-    /// layer. Variables count if they are live at the step at which the stage's fullest tile takes
-    /// the most bytes. 0 with `--memory-model classic`, which leaves these bytes out, as the
-    /// original tool does.
+    /// layer. Variables count if they are live at the step at which the stage takes the most bytes
+    /// on the tile. 0 with `--memory-model classic`, which leaves these bytes out, as the original
+    /// tool does.
     pub overhead: u64,
     /// Fragmentation in bytes: the stage's share of the recorded bytes that no variable explains,
     /// such as gaps between variables. 0 with `--memory-model classic`.

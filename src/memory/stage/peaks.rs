@@ -55,11 +55,13 @@ pub struct StagesToCompute<'a> {
     roles: Vec<Option<StageRoles>>,
 }
 
-/// Variables with the same live steps and users, and the stages in which they are live.
+/// Variables that are live at the same steps and used by the same operations, and the stages in
+/// which they are live.
 struct StageRow {
     of_use: u32,
     /// Selects the stages in which the variables are live: those that contain at least one position
-    /// (In, a layer or Out) of the [`PlaceSet`] and, unless it is `None`, also the second position.
+    /// (In, a layer or Out) of the [`PlaceSet`]. If the `Option` has a position, the stage must
+    /// also contain that position.
     part: (PlaceSet, Option<u32>),
     /// If stages restore stashed tensors as late as possible: the index of the variables' flow
     /// (tensors that the same layers use). In a stage that keeps this flow for its backward pass,
@@ -107,9 +109,9 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the index of each stage in which the variables of `row` are live. If
-    /// every stage has the variables, they are overhead: `visit` is then called once, with the
-    /// number of stages instead of an index.
+    /// Calls `visit` with the index of each stage in which the variables of `row` are live.
+    /// Variables that every stage has are overhead: for them, `visit` is called once, with the
+    /// number of stages instead of an index, or not at all if overhead is left out.
     #[inline]
     fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
@@ -150,7 +152,7 @@ struct StageScratch {
     /// variable that is live at different steps in different stages has several entries.
     rows: Vec<StageRow>,
     /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
-    /// end (exclusive), and the index of the variables in `rows`.
+    /// end (exclusive), and the index of the variables in the field `rows`.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     sums: LiveSums,
@@ -375,10 +377,10 @@ impl LiveSums {
 /// into [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// The index in `rows` at which each list of variables starts; it ends where the next list
-    /// starts. Liveness step n has two lists:
-    /// - list 2n: the variables that are live until just before the step
-    /// - list 2n + 1: the variables that begin to be live at the step
+    /// The index in the field `rows` at which each list of variables starts; a list ends where the
+    /// next one starts. Liveness step n has two lists:
+    /// - list 2n: the variables that are live until just before step n
+    /// - list 2n + 1: the variables that begin to be live at step n
     starts: Vec<u32>,
     /// The variables that cease or begin to be live, as indices into [`StageScratch::rows`], in the
     /// order of steps. For each step, the variables that cease to be live come first.
@@ -406,9 +408,9 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // `starts[place + 1]` is the index in `rows` for the next variable of the list with the
-            // index `place`. After the last variable, it is the index at which the next list
-            // starts.
+            // The lists of variables are filled one variable at a time: `starts[place + 1]` is
+            // where the next variable of the list with the index `place` goes in `rows`. Once the
+            // list is full, it is where the next list starts.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

@@ -103,8 +103,9 @@ impl UpdatePhase {
         }))
     }
 
-    /// Returns whether `other`, an update phase of the same model, equals this one. An update phase
-    /// depends only on the model, the place of optimizer state and the number of replicas.
+    /// Returns whether this update phase and `other`, an update phase of the same model, give the
+    /// same bytes: whether they have the same place of optimizer state and the same number of
+    /// replicas. Nothing else in the pipeline affects an update phase.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
@@ -208,7 +209,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// PopART names a tensor of optimizer state after its weight, with one of these prefixes.
+/// Prefixes that PopART puts before the name of a weight to name its tensors of optimizer state.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
 /// PopART gives this prefix to a tensor that holds both momentum and gradients. The tensor counts
 /// as optimizer state unless the profile has accumulators, which then hold the gradients.
@@ -279,8 +280,8 @@ impl<'a> Updates<'a> {
     fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
         let is_update = model.groups_with(|_, operation| operation.is_update);
         let is_updated = model.sets_of_any(|group| is_update[group]);
-        // Copies from or to the host do not change the role of a variable in updates, so operation
-        // groups that only copy are ignored.
+        // A variable that only weight updates use may also be copied from or to the host, so
+        // operation groups that only make such copies are ignored.
         let is_of_updates: Vec<bool> = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams())
             .into_iter()
@@ -366,7 +367,7 @@ impl<'a> Updates<'a> {
             let firsts = self.groups(set).map(|group| sets_of_groups.first(group));
             let weights = ascending(firsts.filter(|&first| has_weight[first]));
             // A tensor that the updates of several weights use, such as a learning rate, belongs to
-            // none of these weights.
+            // none of these weights. So it does not join their updates into one.
             if weights.len() < 2
                 && let Some(first) = sets_of_groups.merge_all(self.groups(set))
             {
@@ -451,8 +452,8 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
 }
 
 /// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
-/// sets that belong to one weight update are joined. The entry of a group is an earlier group of
-/// its set, or the group itself if it is the first.
+/// sets that belong to one weight update are joined. The item at the index of a group is an earlier
+/// group of the same set, or the group itself if it is the first of its set.
 struct GroupSets(Vec<usize>);
 
 impl GroupSets {

@@ -145,8 +145,8 @@ impl Case {
             let shares: u64 = weights().map(|(_, weight)| share(weight)).sum();
             let made = match is_shared_out {
                 false => temporaries,
-                // The profile has accumulators, so the update needs no further memory for
-                // gradients.
+                // The models of this test have accumulators of gradients, so a weight update needs
+                // no further memory for gradients.
                 true => (temporaries.div_ceil(REPLICAS) + shares).max(whole + shares),
             };
             loaded + loaded.max(made)
@@ -208,8 +208,9 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // In the models of this test, each variable has a new use set (operations that use it) for
-        // each of its users: the first set has one user, the last set has all.
+        // The models of this test have one use set (operations that use a variable) for each user
+        // of a variable: the first set of a variable has one user, its last set has all. So `sets`
+        // becomes the index of the set with all users of the variable.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;

@@ -156,7 +156,8 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // With an empty range of positions, only variables that every stage has are summed.
+        // The sum over an empty range of positions has only the variables that every stage has.
+        // They count as overhead.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -220,13 +221,12 @@ pub struct RangeUpdates<const N: usize> {
     /// and backward pass, so that they are not among the always-live variables.
     lasting: GrowingSums<N, 2>,
     /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
-    /// layers gains when it grows to this position. An item has a start, the index of the update in
-    /// `common`, and the bytes. Ranges that begin at the start or later gain the bytes. Ranges that
-    /// begin earlier have them already, from an earlier position.
+    /// layers gains when it grows to this position. An item has the position at which the range
+    /// must begin, or after which, to gain the bytes; the index of the update in `common`; and the
+    /// bytes. A range that begins earlier has the bytes already, from an earlier position.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables that
-    /// every stage has. They are the sum of an empty range of layers, to which each layer adds
-    /// bytes.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
+    /// variables that every stage has. Every range of layers starts with these bytes.
     common: Vec<(u32, Amounts<N>)>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of its variables in the
     /// range of layers that is examined at the moment.
@@ -240,10 +240,11 @@ pub struct RangeUpdates<const N: usize> {
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Makes `tiles` the tiles for which the bytes of weight updates are computed from now on.
+    /// Prepares to compute the bytes of weight updates on `tiles`, a few neighbouring tiles, for
+    /// ranges of layers.
     ///
     /// # Errors
-    /// If the tiles have more variables than any real tile.
+    /// If these tiles have more variables than tiles of any real program.
     pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -281,8 +282,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.entries.check()
     }
 
-    /// Starts an empty range of layers at the position `start`. Must be called with the starts 0,
-    /// 1, ... in this order, since bytes that a call adds to `lasting` also count for later starts.
+    /// Starts an empty range of layers at the position `start`. The method must be called with the
+    /// starts 0, 1, ... in this order, since it adds to sums that earlier calls have left.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);

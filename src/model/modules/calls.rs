@@ -56,10 +56,10 @@ impl Calls {
     pub fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // Map from name to path, for modules that are not called by the module around them, such as
-        // an embedding that encoder and decoder share. The path comes from the name of a parameter,
-        // at the first operation that uses the parameter. Later calls of the module find its path
-        // here.
+        // Map from the name of a module to its path, for modules that are called from outside the
+        // module that contains them, such as an embedding that encoder and decoder share. Only the
+        // first operation that uses a parameter of the module reveals the path, so later calls of
+        // the module find it here.
         let owners: FxHashMap<&str, &str> = paths
             .iter()
             .filter_map(|path| path.elsewhere)
@@ -105,10 +105,11 @@ impl Calls {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the modules whose call begins at `operation` (if `neighbour` is the operation before
-    /// it, or `None` without one), or whose call ends there (if `neighbour` is the operation after
-    /// it), the outermost first. Modules are left out if names do not show their path for certain,
-    /// or if they do not run exactly `runs` times in the forward pass.
+    /// Returns the modules that are called at `operation` but not at `neighbour`, the outermost
+    /// first. If `neighbour` is the operation before it (`None` at the start), the call of these
+    /// modules begins at `operation`; if it is the operation after it, their call ends there.
+    /// Modules are left out if names do not show their path for certain, or if they do not run
+    /// exactly `runs` times in the forward pass.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -131,8 +132,8 @@ impl Calls {
     }
 
     /// Returns the modules that are called at the start and at the end of a position (In, a layer
-    /// or Out). `run` is the range of its operations in the forward pass, in the first of its
-    /// `runs` runs. Modules that run more or less often than the position are ignored.
+    /// or Out). `run` has the operations of the position's first run in the forward pass, and
+    /// `runs` says how often the position runs. Modules that run more or less often are ignored.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -159,7 +160,7 @@ impl Calls {
     }
 
     /// Returns the names of the modules directly inside the model (in Keras, its layers) that call
-    /// any operation in `run`, each once, in execution order.
+    /// any operation in `run`, a range of the forward pass, each once, in execution order.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         run.map(|at| self.at(Some(at)))

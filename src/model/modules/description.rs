@@ -6,8 +6,8 @@ use super::{ModuleLayer, ModuleLayers, evidence::LARGE, paths::shared, which_are
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// How briefly layers describe a model. Of two ways to divide a model into layers, the one with the
-/// shorter description is better.
+/// Measures by which two ways to divide a model into layers are compared. The shorter the
+/// description of the model as a list of layers, the better are the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// The cost by which ways to divide a model into layers are compared: a fixed number for each

@@ -96,8 +96,8 @@ pub struct ModuleLayer {
 /// called once.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The neighbouring nodes of the module tree that contain the operations in the field
-    /// `operations`, as indices into [`Tree::nodes`].
+    /// The neighbouring nodes of the module tree, as indices into [`Tree::nodes`], that together
+    /// have the operations of this run.
     nodes: Vec<usize>,
     operations: Range<usize>,
 }
@@ -141,8 +141,8 @@ impl ForwardModules {
                 lookup.add(text, number);
             }
         }
-        // A map from parameters to operations keeps the last entry for a parameter, so entries are
-        // added in reverse order: the first operation that uses the parameter remains.
+        // If several operations use a parameter, the map keeps the one that is added last. So
+        // operations are added in reverse order, for the first one to remain.
         let parameters = (evidence.parameters.iter().enumerate().rev())
             .flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
@@ -173,8 +173,8 @@ impl ForwardModules {
             };
             (name.to_owned(), operation.window.unwrap_or_default())
         };
-        // Each operation is taken to make one tensor, which is kept until the last operation that
-        // uses it.
+        // To count the tensors that are passed on at each point of the program, each operation is
+        // taken to make one tensor, which is kept until the last operation that uses it.
         let tensors = (evidence.flow.chunk_by(|one, other| one.0 == other.0))
             .map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
@@ -239,9 +239,9 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the module of a layer, as the node of the module tree for one run of the layer. The
-    /// other nodes of this run are single operations beside the module, such as a residual
-    /// addition.
+    /// Returns the module of a layer, as a node of the module tree. `run` is one run of the layer:
+    /// one of its nodes is the module, and the others are single operations beside the module, such
+    /// as a residual addition.
     fn module(&self, run: &Run) -> usize {
         let size = |&node: &usize| {
             let node = &self.tree.nodes[node];
@@ -368,16 +368,17 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for. The result holds the index
-    /// of the module's first operation in place of the index of a layer. `ways` are the ways to
-    /// compare `text` with the path of a module. They are tried in order until a path matches.
+    /// Finds the module, or the list of modules, that the name `text` stands for. The number in the
+    /// result is the index of the module's first operation, not that of a layer. `ways` are ways to
+    /// compare `text` with the path of a module, which are tried in order until a path matches.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let nodes = (0..tree.nodes.len())
             .filter(|&node| !tree.nodes[node].is_own)
             .map(|node| (tree.path(node).concat(), tree.operations(node).start));
         // In the module tree, a module with a single submodule shares a node with this submodule,
-        // so the path of the outer module is only found as the beginning of another path.
+        // so the node does not show the path of the outer module. It is found as the beginning of
+        // the path of an operation instead.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
@@ -400,11 +401,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Skips operations of the forward pass, from `operation` on, that belong to an earlier layer
-    /// than an operation before `operation`, such as an embedding that a decoder calls again.
-    /// Returns the first operation that is not skipped. Returns `operation` itself if all would be
-    /// skipped, or if the last layer has begun before it. `layers` has the layer of each operation:
-    /// from 1, or 0 for none (earlier than all layers).
+    /// Returns `operation` or, if it belongs to an earlier layer than an operation before it, the
+    /// next operation of the forward pass that does not. This skips, for example, an embedding that
+    /// a decoder calls again. Returns `operation` also if there is no such next operation, or if
+    /// the last layer has begun before it. `layers` has the layer of each operation: from 1, or 0
+    /// for none, which is earlier than all layers.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

@@ -1,4 +1,4 @@
-//! Finds short names for layers, which users see and may enter.
+//! Finds short names for layers, which users see in results and may give in options.
 
 use crate::model::counts;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -94,8 +94,8 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
     let mut left: Vec<&str> = modules(parameter).collect();
-    // The last component of a parameter's name is the parameter itself, such as `weight`, and no
-    // module.
+    // The last component of a parameter's name, such as `weight`, is the parameter itself, so it is
+    // not searched for a module.
     left.pop()?;
     let mut ends = Vec::new();
     let wanted: Vec<&str> = modules(scope).collect();
@@ -111,7 +111,7 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 pub struct ModulePath<'a> {
     pub text: String,
     /// One entry per module that calls the operation, the outermost first: the byte index at which
-    /// the path of this module ends in `text`.
+    /// the path of this module ends in the path of the operation (`text`).
     pub ends: Vec<usize>,
     /// Number of modules that call the operation, from the outermost on, whose path is known from
     /// the name of a parameter. If `encoder.layer.3.weight` shows the path of `encoder/3`, it is 2
@@ -121,14 +121,16 @@ pub struct ModulePath<'a> {
     /// Python model. The paths of the inner modules may lack the names of lists: `encoder.3` may
     /// stand for `encoder.layer.3`.
     pub certain: usize,
-    /// The path of the innermost module that calls the operation, if this module is not inside its
-    /// caller: `encoder.embed`, if a decoder calls it. Otherwise `None`.
+    /// The path of the innermost module that calls the operation, if the name of a parameter shows
+    /// that this module belongs to another part of the model than its caller: `encoder.embed`, if
+    /// the decoder calls the embedding of the encoder. Otherwise `None`.
     pub elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns `parameter`: `shared.embed` for `shared.embed.weight`.
-/// Returns `None` unless the innermost of the modules that call an operation (`scope`, such as
-/// `decoder/embed`) has the same name.
+/// Returns the path of the module that owns `parameter`, such as `shared.embed` for
+/// `shared.embed.weight`. `scope` lists the modules that call an operation, such as
+/// `decoder/embed`. The result is `None` if the innermost of them has another name than the owner
+/// (here `embed`).
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
@@ -184,9 +186,10 @@ pub fn full_paths<'a>(
         .collect();
     let path = |number: usize| {
         let scope = scopes[number];
-        // Two known module paths are compared: that of the nearest operation before this one (or
-        // of this one itself), and that of the nearest one after it. The path with more modules in
-        // common with the operation's scope is taken; of equal ones, the earlier.
+        // Two known module paths are compared: that of the nearest operation before this one (or of
+        // this one itself), and that of the nearest one after it. The path with more modules in
+        // common with the operation's scope is taken. If both have equally many, that of the
+        // earlier operation is taken.
         let next = known.partition_point(|&(other, _)| other <= number);
         let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
         let best = neighbours
@@ -308,11 +311,11 @@ struct Beginning<'a> {
 }
 
 impl<'a> Beginning<'a> {
-    /// Returns the beginning of the module path of an operation that the modules `scope` call. It
-    /// is taken from `other`, the known path of a nearby operation, which the same `count` outer
-    /// modules call. `distance` is how many operations earlier the nearby operation runs (0 if it
-    /// runs later). If the next modules of the two have numbers that differ by it, they are items
-    /// of one list.
+    /// Returns the beginning of the module path of an operation, which the modules of `scope` call.
+    /// The outer `count` of these modules also call a nearby operation, whose path `other` is
+    /// known. It runs `distance` operations earlier (0 if it runs later). If each of the two has
+    /// one more module, and the numbers of these modules differ by `distance`, both modules are
+    /// items of one list.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
         // `other` is a nearby operation whose modules are known. Its outer `count` modules also
@@ -345,8 +348,8 @@ impl<'a> Beginning<'a> {
 }
 
 /// Returns the module path of an operation: its beginning `known`, then the other modules that call
-/// the operation (`scope`). Before a number, as in `encoder/3`, the name of a list may be missing.
-/// [`lists`] shows after which modules none is missing.
+/// the operation (`scope`). Before a number, the name of a list may be missing: `encoder.3` may
+/// stand for `encoder.layer.3`. The map [`lists`] shows the modules after which no name is missing.
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
@@ -388,8 +391,9 @@ fn aligned_path<'a>(
     }
 }
 
-/// A module path is found in a text only if it begins within this many first components of the text
-/// (parts between separators). Components before the path are a prefix, such as one for gradients.
+/// A module path is found in a longer name, such as that of a gradient, only if it begins within
+/// this many first components of the name (parts between separators). Components before the path
+/// are a prefix, such as `gradient_tape`.
 const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginning of their module path. The map goes from the hash of a

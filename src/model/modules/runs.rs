@@ -84,8 +84,9 @@ impl ModuleLayers {
 
     /// Returns the ranges of neighbouring positions (In, layers, Out) that the forward pass runs
     /// through several times, such as the layers of a decoder. `position` returns the position of
-    /// an operation, or `None` if the operation is at several positions or at none. The positions
-    /// may be those of other layers than the layers of `self`, such as layers that a regex found.
+    /// an operation, or `None` if the operation is at several positions or at none. `self` only
+    /// shows which modules run several times: the positions may have other layers, such as those
+    /// that a regex found.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -118,7 +119,8 @@ impl ModuleLayers {
 }
 
 /// Joins ranges of positions (In, layers, Out) that overlap by at least two positions, since one
-/// split point may divide both. Returns only the joined ranges with a part that runs several times.
+/// split point may divide both. Joined ranges that the forward pass runs through only once are left
+/// out.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();

@@ -95,9 +95,9 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     assert_eq!(layers(&all).layers.len(), 11);
 }
 
-/// In this convolutional network, there are four equal stages (modules) of two equal blocks each.
-/// The eight blocks must be the layers, although the four stages would describe the model more
-/// briefly.
+/// A convolutional network has four equal stages (modules) of two equal blocks each. Modules that
+/// describe the model most briefly become layers, which would be the four stages. But chains of
+/// similar blocks are always divided, so the eight blocks must be the layers.
 #[test]
 fn blocks_are_layers_although_their_stages_are_alike() {
     let stages = (1..5).flat_map(|stage| blocks(&format!("layer{stage}"), 2));
@@ -226,8 +226,9 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // The layers of a regex are worse than the modules if they have the transformer blocks of the
-    // encoder but not the similar ones of the decoder, or if each has two blocks.
+    // The layers that a regex finds do not describe the model as well as its modules do if they
+    // lack the blocks of the decoder, which are like those of the encoder, or if each layer has two
+    // blocks.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

@@ -139,10 +139,11 @@ impl Tree {
             .collect()
     }
 
-    /// Returns how many of `runs` (consecutive runs of submodules) belong to one call of the module
+    /// Returns how many consecutive runs of submodules (`runs`) belong to one call of the module
     /// around them. If the submodules repeat in the same order, as in `a b a b`, that module is
-    /// called several times in succession. The result is then the length (at least 2) of the
-    /// shortest sequence that repeats, and otherwise the number of `runs`.
+    /// called several times in succession. The result is then the length of the shortest sequence
+    /// of at least two runs that repeats: 2 in the example. Otherwise, all `runs` belong to one
+    /// call.
     fn period(&self, runs: &[Node]) -> usize {
         // Returns the path components that all operations in this run of a submodule share.
         let shared_path = |run: &Node| {
@@ -176,7 +177,8 @@ impl Tree {
         &self.nodes[node].operations
     }
 
-    /// Iterates over the child nodes that are modules, in program order.
+    /// Iterates over the child nodes of a node of the module tree, in program order, without
+    /// operations that the node's module calls itself.
     pub fn submodules(&self, node: usize) -> impl DoubleEndedIterator<Item = usize> {
         let children = self.nodes[node].children.iter().copied();
         children.filter(|&child| !self.nodes[child].is_own)
@@ -194,10 +196,10 @@ impl Tree {
 }
 
 /// Builds a tree for a program whose names show no modules, by dividing the program in two
-/// repeatedly, down to single operations. A node is divided where the least data flows within the
-/// middle half of its bytes, if possible where only one tensor passes. `crossing` and `tensors`
-/// have the bytes and the number of tensors that are passed on before each operation
-/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
+/// repeatedly, down to single operations. A node is divided somewhere in the middle half of its
+/// bytes, if possible where at most one tensor is passed on, and of such places where the fewest
+/// bytes are. `crossing` and `tensors` have the bytes and the number of tensors that are passed on
+/// before each operation ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
 pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {

@@ -98,7 +98,8 @@ impl ForwardModules {
     /// cannot be a layer. Such nodes, if they have children, are:
     /// - the whole model
     /// - modules with most of their operations in [chains](Self::is_chain) of similar blocks
-    /// - modules with more than 1/[`LARGE`] of all bytes that no other module resembles
+    /// - modules with more than 1/[`LARGE`] of the bytes of all operations, unless another module
+    ///   has the same types of operations
     /// - [common beginnings](Self::begins_names) of several modules' names
     /// - other runs of one of these modules
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {

@@ -85,10 +85,10 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
 
 /// Returns the index of the operation at which the backward pass would start; `None` if there is
 /// none. It is found in three steps:
-/// 1. Candidates are operations that nearly the largest number of modules cross, that is, run both
-///    before and after ([`NEARLY_MOST`]).
-/// 2. Of these, the operation before and after which the modules run the most equally often is
-///    taken ([`unevenness`]).
+/// 1. For each operation, the modules that run both before and after it are counted. Candidates are
+///    the operations with nearly the largest count ([`NEARLY_MOST`]).
+/// 2. Of these, the one is taken before and after which the modules run the most equally often
+///    ([`unevenness`]).
 /// 3. Of several such operations, the middle one is taken.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];

@@ -86,7 +86,7 @@ impl Placement {
     /// Finds the places of all operations, variables and code by the rules of the classic model: an
     /// operation is in its layer, and a variable is in the layers of all operations that use it.
     /// All operations without a layer have one place, before the layers. Variables that no layer
-    /// uses do not count.
+    /// uses count in no stage.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -143,9 +143,9 @@ struct FoundPlaces<'a> {
     /// One entry per operation group (operations with one debug context): true if no other group
     /// computes with the variables of this group, as with operations that the compiler adds.
     isolated: Vec<bool>,
-    /// The range from the first operation with a layer to the last one, inclusive; the last one
-    /// must not be in the backward pass. Operations before this range may be in In (before the
-    /// first layer), and operations after it in Out (after the last layer).
+    /// The range from the first operation with a layer to the last one outside the backward pass,
+    /// both inclusive. Operations before this range may be in In (before the first layer), and
+    /// operations after it in Out (after the last layer).
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its
     /// place (In, the layers in the order of the layering, Out).

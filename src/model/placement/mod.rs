@@ -207,10 +207,9 @@ pub struct Placement {
     /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
     /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
-    /// that use its variables, from which the bytes that places share or send are computed. With
-    /// [`Rules::Full`], these are the places whose memory has the variables (`counted`). With
-    /// [`Rules::Classic`], they include the place of operations without a layer, whose memory is
-    /// not counted.
+    /// that use its variables. From these, the bytes that places share or send are computed. With
+    /// [`Rules::Full`], they are the places in `counted`. With [`Rules::Classic`], they include the
+    /// place of operations without a layer, although its memory is not counted.
     pub(crate) sharing: Vec<PlaceSet>,
     /// One entry per operation group (operations with one debug context): whether any of its
     /// operations has a layer in the [`Layering`](super::Layering).

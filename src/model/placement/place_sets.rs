@@ -49,8 +49,8 @@ pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
-    /// How many more places (In, layers, Out) new sets may list, until all sets together list
-    /// [`limits::PLACES`] places; `None` if a set exceeded this limit.
+    /// How many more places (In, layers, Out) new sets may list before all sets together exceed
+    /// [`limits::PLACES`] places; `None` once no more sets are stored.
     left: Option<usize>,
 }
 
@@ -151,10 +151,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places (In, layers, Out) of an operation. `of` has the place set of each
-    /// variable that it uses. Small sets come first: a larger set is ignored if it contains a place
-    /// that a smaller set has added. So a learning rate, which all places use, adds no place to
-    /// that of a weight.
+    /// Returns the places (In, layers, Out) of an operation by the variables that it uses, whose
+    /// place sets `of` lists. Smaller sets are added first, and a larger set is ignored if it
+    /// contains a place that a smaller one has added. So a learning rate, which all places use,
+    /// adds no place to that of a weight.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {

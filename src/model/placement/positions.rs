@@ -21,8 +21,9 @@ pub struct Positions {
     /// One entry per layer: the path of the layer's module, such as `bert.encoder.layer.3`; empty
     /// if unknown.
     modules: Vec<String>,
-    /// Names of modules or operations, given by the user, that are not names of layers. Each has
-    /// the place (In, a layer or Out) that begins with it or contains it.
+    /// Names of modules or operations that the user gave, without names of layers. Each comes with
+    /// the place (In, a layer or Out) that begins at this module or operation or, if none begins
+    /// there, the one that contains it.
     named: Vec<(String, Named)>,
 }
 
@@ -66,8 +67,8 @@ impl PseudoLayers {
 }
 
 /// The names of positions (In, layers, Out) in a report. `None` stands for the first position, as
-/// in the original tool. If In and Out are one position, a list that contains this position begins
-/// with `None` and ends with `"Out"`, since both run on the first IPU.
+/// in the earlier Python tool. If In and Out are one position, a list that contains this position
+/// begins with `None` and ends with `"Out"`, since both run on the first IPU.
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
@@ -96,7 +97,8 @@ impl Positions {
         false
     }
 
-    /// Returns the names of the layers in their order, without In, Out and None.
+    /// Returns the names of the layers in their order, without the positions before and after the
+    /// layers, such as In and Out.
     pub fn layers(&self) -> &[String] {
         &self.layers
     }
@@ -194,7 +196,8 @@ impl Positions {
     /// - the name of a module or operation at which a layer or Out begins (`Layering::with_named`)
     /// - a part of the path of a layer's module
     pub fn find(&self, name: &str) -> Named {
-        // The first position is called `In Out` if both In and Out are in it.
+        // The first position is called `In Out` if both In and Out are in it, so `name` is compared
+        // with each word of the position's name.
         let is_named = |&position: &usize| self.name(position).split(' ').any(|own| own == name);
         let pseudo_layer = [0].into_iter().chain(self.out()).find(is_named);
         let is_layer = self.layers.iter().any(|layer| layer == name);

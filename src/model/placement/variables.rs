@@ -261,8 +261,8 @@ pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set (variables that the same operation groups use): how many of its groups
     // run vertices; 2 means two or more. A set is stored as a smaller set and one more group. The
-    // loop uses this number for that one group only, and passes it on to the smaller set, which
-    // comes later, for the other groups.
+    // loop uses the number of a set for this one group, and passes it on to the smaller set, whose
+    // groups use the same variables.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

@@ -93,10 +93,11 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of the live bytes of each IPU at each liveness step, without always-live
-/// variables. Returns them by IPU index; the key `None` has the sums over all IPUs, which are rows
-/// of their own. Rows with an IPU index are kept only if `is_wanted` returns `true`. `steps` holds
-/// the ids of all steps, ascending. The map is empty if the profile lacks [`TABLE`].
+/// Reads how the live bytes of each IPU, without always-live variables, change at each liveness
+/// step. Returns a map from the index of an IPU to its changes; the key `None` has the changes
+/// summed over all IPUs, which the profile stores in rows of their own. The rows of an IPU are kept
+/// only if `is_wanted` returns `true`. `steps` holds the ids of all steps, ascending. The map is
+/// empty if the profile lacks the table of these changes.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
@@ -152,9 +153,9 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     deltas.iter().map(point).collect()
 }
 
-/// Returns the live bytes of each IPU, in the form of [`LiveByIpu::ipus`]. `of_ipus` has one entry
-/// per IPU, its changes of live bytes. `of_all` has the changes of live bytes in rows without an
-/// IPU.
+/// Returns one list per IPU: each liveness step at which its live bytes change, and the bytes that
+/// are live from that step on. `of_ipus` has the changes of live bytes on each IPU. `of_all` has
+/// the changes that the profile recorded for all IPUs together, or nothing.
 ///
 /// # Errors
 /// If `of_all` is not empty and differs from the sums over `of_ipus`; if an IPU has fewer than 0

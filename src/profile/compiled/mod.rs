@@ -152,9 +152,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // Returns `other` divided by `one`, two numbers of tiles or of IPUs. A profile may count
-        // one replica or all replicas, so the result may be 1 or the number of replicas; it is
-        // `None` if it is neither.
+        // Returns `other` divided by `one`, which are two numbers of tiles or two numbers of IPUs.
+        // `one` may count a single replica and `other` all replicas, so the quotient must be 1 or
+        // the number of replicas; for any other quotient, the result is `None`.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

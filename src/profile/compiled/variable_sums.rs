@@ -15,14 +15,15 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PipelineName {
     /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. In
-    /// PopART, its name contains `Stashed___`; in TensorFlow, it contains `fifo` and has the part
-    /// `buffer`.
+    /// PopART, its name contains `Stashed___`; in TensorFlow, its name contains `fifo` and has a
+    /// component `buffer`, as in `stage_1/fifo.12/buffer/0`.
     Stashed,
     /// The variable holds a tensor that was taken out of a stash. In PopART, its name contains
-    /// `Restored___`; in TensorFlow, it contains `fifo` and has the part `out`, `pop` or `push`.
+    /// `Restored___`; in TensorFlow, its name contains `fifo` and has a component `out`, `pop` or
+    /// `push`, as in `stage_1/fifo.12/push`.
     Restored,
-    /// The variable sums up gradients. In PopART, its name contains `Accum___`; in TensorFlow, it
-    /// has the part `Accumulator`.
+    /// The variable sums up gradients. In PopART, its name contains `Accum___`; in TensorFlow, its
+    /// name has a component `Accumulator`, as in `dense/kernel/Accumulator`.
     Accumulator,
     /// The variable was received from another IPU. Its name contains `ipucopy`, `ipu_copy` or
     /// `inter-ipu-copy`.

@@ -14,9 +14,9 @@ const MAX_STEPS: usize = 400;
 /// Lower bound on the steps that an HTML page draws. If the page would list too many variables, the
 /// number of drawn steps is halved, but not below this bound.
 const MIN_STEPS: usize = 25;
-/// Bound on the number of variables that an HTML page lists by name for the model's fullest tile.
-/// These are the largest at each step that the page draws. If they are more, the page draws fewer
-/// steps, but at least 25. Each variable takes about 110 bytes of the page.
+/// Upper bound on the variables that an HTML page lists by name for the model's fullest tile: the
+/// largest ones at each step that the page draws. If there are more, the page draws fewer steps,
+/// but at least 25. Each variable takes about 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
 /// How many of the largest variables an HTML page lists for one drawn step on one tile.
 const LARGEST_OF_STEP: usize = 20;
@@ -32,16 +32,16 @@ const MIN_OTHERS: usize = 3;
 /// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
 /// always has them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on the variables that an HTML page lists by name on all tiles together, without the
-/// model's fullest tile. Each of the other tiles may list an equal share of this number.
+/// Upper bound on the variables that an HTML page lists by name on all tiles together, except on
+/// the model's fullest tile. Each of the other tiles may list an equal share of this number.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The steps of the program that the charts of an HTML page draw, at most 400, and the variables
 /// that are live at these steps on the fullest tiles of the model and of its pipeline stages.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
-    /// The live bytes of the whole model as curves over the steps. `steps` has, among others, the
-    /// steps where these curves begin or end, and where they are high or low.
+    /// The live bytes of the whole model as curves over the liveness steps. Among the steps that
+    /// the page draws are those where a curve begins, ends or peaks.
     curves: &'a LiveCurves,
     lists: &'a [Vec<TileVariable>],
     steps: Vec<u32>,
@@ -308,9 +308,9 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Live bytes (or another number) at each step that an HTML page draws, stored as the difference
-/// from the drawn step before, so that adding to a range of steps changes only two entries. The
-/// list has one more entry than there are drawn steps.
+/// Live bytes (or another number) at each step that an HTML page draws. Each entry is the
+/// difference from the drawn step before, so that adding a number at a range of steps changes only
+/// two entries. There is one more entry than there are drawn steps.
 #[derive(Clone)]
 struct BytesBySteps(Vec<u64>);
 
@@ -346,8 +346,8 @@ mod tests {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // A variable that is live at steps 2 and 4 to 5 is dead at step 3, but no drawn step shows
-        // that.
+        // A variable is live at the steps 2, 4 and 5. It is dead at step 3, but step 3 is not
+        // drawn, so its two ranges become one.
         assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
         assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
     }

@@ -25,7 +25,8 @@ use std::{mem::swap, ops::Range};
 /// variables.
 const MAX_SHARED: usize = 100;
 
-/// The data from which a report on a model (not on a compilation) is made.
+/// The data from which a report on a model and its splits is made. (A report on a pipeline that
+/// Poplar has already compiled is made from other data.)
 pub struct Inputs<'a> {
     /// The operations, variables and steps of the model, as the profile describes them.
     pub model: &'a Model,
@@ -172,7 +173,8 @@ impl Inputs<'_> {
         self.placement.positions.layer_names(positions)
     }
 
-    /// Returns the names of the layers at `positions`.
+    /// Returns the names of the layers at `positions`, which are indices into the layer order (In,
+    /// the layers, Out).
     fn layers_at<'p>(&self, positions: impl IntoIterator<Item = &'p u32>) -> LayerNames {
         self.names(positions.into_iter().map(|&position| position as usize))
     }
@@ -181,8 +183,8 @@ impl Inputs<'_> {
         self.detail >= Detail::Full
     }
 
-    /// Returns the stages of the split, each as a half-open range of positions (In, layers, Out);
-    /// an empty list without a split.
+    /// Returns the stages of the split, each as a half-open range of indices into the layer order
+    /// (In, the layers, Out). Returns an empty list if there is no split.
     pub(super) fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |search| &search.shown.stages)
     }

@@ -22,9 +22,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 
-/// Upper bound on the entries that a report lists for the live variables at one peak, of the model
-/// or of a stage. An entry adds up the variables of one category whose names differ only in
-/// numbers.
+/// Upper bound on the entries in a report's list of the variables that are live at one memory peak.
+/// An entry adds up the variables of one category whose names differ only in numbers.
 const MAX_VARIABLES: usize = 20;
 /// Upper bound on the variables that a report considers for its list of the largest variables at
 /// one memory peak. If more variables are live at the peak, the smallest ones are ignored.
@@ -51,8 +50,9 @@ pub struct NamedVariables {
     /// The variables that are live at the steps that an HTML page draws; `None` if no page was
     /// requested, or if the profile has no steps.
     pub live_steps: Option<LiveSteps>,
-    /// The largest variables of each of the fullest tiles, for the HTML page's map of tiles; `None`
-    /// if no page was requested, or if the profile has no totals of tiles.
+    /// The largest variables of each of the fullest tiles, which the HTML page lists beside its
+    /// drawing of all tiles; `None` if no page was requested, or if the profile does not record the
+    /// bytes of tiles.
     pub of_tiles: Option<TileVariables>,
 }
 
@@ -62,8 +62,8 @@ type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
     /// Returns all variables that the report lists, with their names. `lookup` reads the names from
-    /// the profile; without `lookup`, the result has only the variables whose names a saved model
-    /// contains.
+    /// the profile. Without `lookup`, the result has only the variables at the memory peak of the
+    /// whole model, whose names are in a file of `--save-to-file`.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
@@ -143,9 +143,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the variables at the memory peak of the whole model, from a saved model, which
-    /// contains their names. Returns `None` if the model has no such names, or if only the split
-    /// was requested.
+    /// Returns the variables at the memory peak of the whole model, whose names are in a file of
+    /// `--save-to-file`. Returns `None` if the file has no such names, or if only the split was
+    /// requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
         let found = (self.model.memory_peak.as_ref()).filter(|_| self.is_full())?;
         Some(PeakVariables {

@@ -139,9 +139,9 @@ impl Inputs<'_> {
     }
 
     /// Returns the cuts of the split, each with the bytes that cross the cut and the bytes of
-    /// always-live variables that the cut duplicates. If the search also computed the bytes of
-    /// stages over the limit, each cut states how the bytes change if a layer moves across it.
-    /// `shared` has groups of layers, as positions in the layer order, with the bytes of the
+    /// always-live variables that the cut duplicates. If the search computed even the bytes of
+    /// stages that do not fit, each cut also states how the bytes change if a layer moves across
+    /// it. `shared` has groups of layers, as positions in the layer order, with the bytes of the
     /// always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         (self.stages().windows(2))
@@ -169,9 +169,10 @@ impl Inputs<'_> {
     }
 
     /// Returns the effect on memory of moving one layer across a cut: the last layer before the
-    /// cut, or the first layer after it. A move is left out if a stage would be empty, or if the
-    /// bytes were not computed. `number` is the index of the stage before the cut; `sides` has the
-    /// ranges of layers of the stages before and after the cut.
+    /// cut, or the first layer after it. Moves that would empty a stage are left out. The list is
+    /// empty if the search computed no bytes of stages that do not fit, or if only the split was
+    /// requested. `number` is the index of the stage before the cut; `sides` has the ranges of
+    /// layers of the stages before and after the cut.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         if !search.costs.has_all() || !self.is_full() {
             return Vec::new();

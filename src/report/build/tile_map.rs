@@ -1,4 +1,4 @@
-//! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
+//! Lists the contents of each tile for the HTML page's drawing of all tiles: the bytes by recorded
 //! category, and the largest lowered variables.
 
 use crate::{
@@ -8,20 +8,21 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on the numbers in a map of tiles (categories times tiles), so that the map is below
-/// about 4 MB of JSON. All categories on 16 IPUs are within this bound.
+/// Upper bound on the numbers of bytes, by tile and category, that the HTML page gets for its
+/// drawing of all tiles, so that they take less than about 4 MB of JSON. All categories on 16 IPUs
+/// are within this bound.
 const MAX_NUMBERS: usize = 1_000_000;
-/// Upper bound on the variables that the HTML page's map of tiles lists for each tile.
+/// Upper bound on the variables that the HTML page lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
 /// Upper bound on the tiles whose largest variables the report lists. All tiles of one IPU are
 /// within this bound; of a profile with several IPUs, only the fullest tiles have lists.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Makes the map of all `tiles`, with the bytes of each tile by category; `None` if there are
-    /// no tiles. The map has at most 1,000,000 numbers, so it may leave out the categories with the
-    /// fewest bytes. `variables` has the largest variables of the fullest tiles, if their names are
-    /// known.
+    /// Makes the data of the HTML page's drawing of all `tiles`: the bytes of each tile by
+    /// category. Returns `None` if there are no tiles. The data has at most 1,000,000 numbers, so
+    /// the categories with the fewest bytes may be left out. `variables` has the largest variables
+    /// of the fullest tiles, if their names are known.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -56,9 +57,8 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Returns the tiles whose largest variables the HTML page's map of tiles lists, at most 2,000:
-    /// the tiles with the most recorded bytes, the fullest first. Equally full tiles are in
-    /// ascending order.
+    /// Returns the tiles whose largest variables the HTML page lists, at most 2,000: the tiles with
+    /// the most recorded bytes, the fullest first. Equally full tiles are in ascending order.
     pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
         let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
         tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
@@ -66,10 +66,10 @@ impl TileVariables {
         tiles
     }
 
-    /// Makes the lists of the largest variables of tiles for a map of tiles; `found` has the
-    /// variables of each tile in `tiles`. A variable is stored as its bytes and an index into a
-    /// list of distinct kinds (name, category, and whether always live), since many tiles have
-    /// variables of one kind. `kind` returns the kind and the bytes of a variable.
+    /// Makes the lists of the largest variables of each tile, which the HTML page shows. `found`
+    /// has the variables of each tile in `tiles`. A variable is stored as its bytes and an index
+    /// into a list of distinct kinds (name, category, and whether always live), since many tiles
+    /// have variables of one kind. `kind` returns the kind and the bytes of a variable.
     pub(super) fn new<T>(
         tiles: Vec<u32>,
         found: &[Vec<T>],

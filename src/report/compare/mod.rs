@@ -61,8 +61,8 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Returns whether the split of the later report no longer fits. An earlier report without a
-    /// split counts as one whose split fitted, one without a verdict as one whose split did not.
+    /// Returns `true` if the split of the later report does not fit, and the earlier report has a
+    /// split that fits or no split. Returns `false` if the split of either report has no verdict.
     pub fn is_worse(&self) -> bool {
         let before = self.reports[0].split.as_ref();
         before.is_none_or(|split| split.fits) && self.fits()[1] == Some(false)
@@ -184,7 +184,8 @@ impl Comparison<'_> {
     }
 
     /// Makes the table of verdicts: whether the split of each report fits, and its limit, stages
-    /// and peak. Rows about the time of a step are left out if neither report has the time.
+    /// and peak. Rows about the time of one pipeline step are left out if neither report has this
+    /// time.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
             let of_split = |report: &Report| Some(cell(report, report.split.as_ref()?));
@@ -296,7 +297,8 @@ impl Comparison<'_> {
     }
 }
 
-/// The two fields by which [`read`] recognizes a report. They are in reports of every version.
+/// The fields `format` and `version`, by which [`read`] recognizes a JSON document as a report.
+/// Reports of every version have both fields.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Head {

@@ -64,8 +64,9 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(row(table, &name(&earlier.layers[1]))[6], "7");
     assert_eq!(row(table, "new")[..2], ["new", ""]);
     assert_eq!(row(table, &gone.unwrap())[0], "gone");
-    // Two layers are new: `new`, and the copy of `layers[1]`. The earlier report has only one layer
-    // of that name, which is compared with `layers[1]` itself.
+    // The later report has two new layers: one named `new`, and a second one with the name of
+    // `layers[1]`. The earlier report has only one layer of this name, which is compared with the
+    // first of the two.
     let new = |row: &&Vec<String>| row[1] == "new";
     assert_eq!(table.plain_rows().iter().filter(new).count(), 2);
     assert_eq!(comparison.grown().count(), 2);
@@ -103,7 +104,8 @@ fn what_fitted_must_go_on_fitting() {
         assert!(summary.contains(sentence), "{sentence} in {summary}");
         assert_eq!(before.is_none(), !comparison.warnings.is_empty());
     }
-    // A report without a verdict marks its split as not fitting.
+    // In a report without a verdict, the split has `fits` set to `false`. If either report is
+    // without a verdict, the comparison must not say that the split no longer fits.
     let mut without = fitting(Some(false));
     without.contradictions = vec![Contradiction::without_rows("vars_info", 1)];
     for (reports, sentence) in [

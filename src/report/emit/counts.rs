@@ -19,8 +19,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: &[S]) -> Vec<Range<usize>> {
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // This layer is in the same block (such as `encoder.3`) as the previous layer with a
-            // number. Layers without a number between the two belong to the block, too.
+            // This layer continues the block (such as `encoder.3`) of the previous layer with a
+            // number. Layers without a number between these two layers belong to the block, too.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -58,8 +58,8 @@ impl<'a> FormSource<'a> {
         blocks.map(|block| layers[block].to_vec()).collect()
     }
 
-    /// Returns whether all stages of the split begin at the beginning of a block. If not, numbers
-    /// of blocks cannot express the split.
+    /// Returns whether all stages of the split begin at the beginning of a block. If not, the split
+    /// cannot be written as the number of blocks on each IPU.
     pub fn begins_with_blocks(self) -> bool {
         let blocks = self.blocks();
         let mut inner = blocks.iter().flat_map(|block| &block[1..]);
@@ -75,10 +75,10 @@ impl<'a> FormSource<'a> {
 
 impl Draft<'_> {
     /// Adds the lines of a configuration that states how many blocks (of a transformer, for
-    /// example) each IPU has. To count the blocks, `items` gets a text for each position of the
-    /// layer order: `item` for the first layer of a block, otherwise an empty text. Also adds notes
-    /// on layers outside blocks, on the IPUs of In and Out (the operations before and after the
-    /// layers) and on unused IPUs, and warns of stages that begin inside a block.
+    /// example) each IPU has. To count the blocks of a stage, `items` has the text `item` at the
+    /// first layer of each block, and an empty text at all other layers. Also adds notes on layers
+    /// outside blocks, on the IPUs of In and Out (the operations before and after the layers) and
+    /// on unused IPUs, and warns of stages that begin inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
@@ -137,7 +137,7 @@ impl Draft<'_> {
         items[0] = "\"emb\"".to_string();
         match (self.source.report.pseudo_layers, items.last_mut()) {
             // The classic memory model has no position for Out (the operations after the layers),
-            // so the parts of Out are added to the last layer.
+            // so the last layer also gets the names of the parts of BERT that run in Out.
             (PseudoLayers::NoneFirst, Some(last)) => {
                 *last += if last.is_empty() { "" } else { ", " };
                 *last += OUT;

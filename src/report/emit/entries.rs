@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl<'a> FormSource<'a> {
-    /// Returns the names of the Keras layers that a position of the layer order (In, a layer or
-    /// Out) calls; an empty list if the profile is not of TensorFlow.
+    /// Returns the names of the Keras layers that run at a position of the layer order (In, a layer
+    /// or Out); an empty list if the profile is not of TensorFlow.
     fn keras_layers(self, position: u32) -> &'a [String] {
         self.calls(position, Framework::Tensorflow)
             .map_or(&[], |calls| &calls.top)
@@ -19,10 +19,11 @@ impl<'a> FormSource<'a> {
         self.report.framework() == Some(Framework::Tensorflow)
     }
 
-    /// Returns the first Keras layer that a position of the layer order (In, a layer or Out) calls
-    /// and that no earlier position calls; `None` if there is none. Also returns `None` if the
-    /// position begins with a module outside the model's own scope, such as an embedding that
-    /// encoder and decoder share: names do not tell which Keras layer calls this module.
+    /// Returns the Keras layer that a configuration names for a stage that begins at a position of
+    /// the layer order (In, a layer or Out): the first one that runs there and at no earlier
+    /// position. Returns `None` if there is none, or if the position begins with a module outside
+    /// the model's own scope, such as an embedding that encoder and decoder share: names do not
+    /// tell which Keras layer calls this module.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let calls = self.calls(position, Framework::Tensorflow)?;
         let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
@@ -52,8 +53,8 @@ impl<'a> FormSource<'a> {
                 .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the path of the module that begins at a position of the layer order (In, a layer or
-    /// Out):
+    /// Returns the path of the module that a configuration names for a stage that begins at a
+    /// position of the layer order (In, a layer or Out):
     /// - for TensorFlow, the Keras layer or scope, without the model's name; if it is unknown,
     ///   `name` (the name of the layer at the position), or `None` for Out
     /// - otherwise, the innermost module; `None` if it is unknown
@@ -94,7 +95,9 @@ impl Draft<'_> {
         let source = self.source;
         for (position, name) in source.layers_and_out() {
             let calls = source.torch_calls(position);
-            // mmcv compiles a wrapper, which has the user's model as its attribute `model`.
+            // mmcv compiles a wrapper, which has the user's model as its attribute `model`. The
+            // paths in the configuration start below the user's model, so `model.` is removed from
+            // them.
             let path = calls
                 .and_then(|calls| calls.begin.as_deref())
                 .map(|path| path.strip_prefix("model.").unwrap_or(path));

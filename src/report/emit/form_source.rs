@@ -64,8 +64,8 @@ impl<'a> FormSource<'a> {
             .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position of the layer order (In, a layer or Out) calls in the
-    /// model's code. Returns `None` if there is no such position, or if the profile was recorded
+    /// Returns the modules of the model's code that run at a position of the layer order (In, a
+    /// layer or Out). Returns `None` if there is no such position, or if the profile was recorded
     /// with a framework other than `framework`, since a configuration needs the module names of its
     /// own framework.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {

@@ -9,8 +9,8 @@ use crate::{
 };
 use serde::Serialize;
 
-/// Placeholder in a line of configuration for the index of the stage that contains
-/// [`Line::position`].
+/// Placeholder in a line of configuration. It is replaced by the index of the stage that contains
+/// the position of the layer order in [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have
@@ -18,8 +18,8 @@ pub const STAGE: &str = "\0stage\0";
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
-    /// Texts and names of values in turn, beginning with a text. In a configuration, each name is
-    /// replaced by its value:
+    /// The pieces of the line: fixed text and names of values, alternating, beginning with fixed
+    /// text. In a configuration, each name is replaced by its value:
     /// - `stage`: the index of the stage that contains `position`
     /// - `stages`, `last-stage`: the number of stages, the index of the last stage
     /// - `fullest`: bytes on the fullest tile of the split
@@ -42,16 +42,16 @@ pub struct Line {
     /// and the highest, both inclusive. Missing if the line is printed for every number.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
-    /// Whether this line is a note for the user that is shown beside the configuration, since a
-    /// configuration in JSON has no comments.
+    /// Whether this line is a note for the user on a configuration in JSON. JSON has no comments,
+    /// so the note is shown beside the configuration.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
-    /// For each position of the layer order, the name of a part of the model, or an empty text. In
-    /// `text`, `counts` and `numbers` stand for how many names the positions of each stage have,
-    /// and `lists` for these names. Names beyond the last stage (of Out, if it runs on the first
-    /// IPU) are one more list; with a single stage, they join its list. Empty if `text` has none of
-    /// these values.
+    /// For each position of the layer order, the name of a part of the model, or an empty text. The
+    /// values `counts` and `numbers` in `text` say how many names each stage has, and the value
+    /// `lists` has the names of each stage. Names after the positions of the last stage (of Out, if
+    /// it runs on the first IPU) are one more list; if there is only one stage, they are added to
+    /// its list. Empty if `text` has none of these values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
@@ -71,8 +71,8 @@ pub struct Lines<'a> {
     /// text in JSON, which has no comments. `None` if the lines are the configuration to paste.
     mark: Option<&'static str>,
     /// For each position of the layer order (In, a layer or Out), the name of a part of the model,
-    /// or an empty text. A line that is added later gets a copy if it states which names each stage
-    /// has, or how many.
+    /// or an empty text. Each line of configuration that lists or counts the names of a stage gets
+    /// a copy when it is added.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }

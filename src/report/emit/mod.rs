@@ -12,8 +12,8 @@
 //! text. A comment has at least two words: in the command's output, a comment of one word is the
 //! name of a section, such as `# solve`, by which programs separate the results.
 //!
-//! A split that does not fit is still written, below a warning. If a split leaves layers out, only
-//! notes are written, and no configuration.
+//! A split that does not fit is still written, below a warning. If some layers are in no stage of
+//! the split, only notes are written, and no configuration.
 
 mod counts;
 mod entries;
@@ -124,7 +124,7 @@ pub struct Configuration {
 }
 
 /// Writes the split of `report` as configuration in the given form of `--emit`. The result is empty
-/// if the report has no split, and has only notes for the user if the split leaves layers out.
+/// if the report has no split, and has only notes for the user if some layers are in no stage.
 /// `root` is the name of the model in the user's code. With `most_stages`, also returns the lines
 /// for all splits of the report's layers into at most this number of stages
 /// ([`Configuration::lines`]), among which an HTML page chooses when its reader moves cuts.

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl<'a> FormSource<'a> {
-    /// Returns the modules that a position of the layer order (In, a layer or Out) calls; `None` if
-    /// the profile is not of PopTorch.
+    /// Returns the modules that run at a position of the layer order (In, a layer or Out); `None`
+    /// if the profile is not of PopTorch.
     pub fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
@@ -21,7 +21,7 @@ impl<'a> FormSource<'a> {
 
 /// Returns a call of `BeginBlock` that puts `module`, a Python expression, and the operations after
 /// it on `ipu`. If the module is unknown, the call has a placeholder, and a comment that tells the
-/// user to replace the placeholder with `what`.
+/// user to write a module instead, which `what` describes.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),

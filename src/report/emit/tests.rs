@@ -218,8 +218,9 @@ fn a_comment_is_no_name_of_a_section() {
     }
 }
 
-/// Makes a report with module names from the profile: one stage begins with a module, one with
-/// operations outside any module, and in one a module runs again.
+/// Makes a report with module names and a split into three stages. Two operations outside any
+/// module come before the first module of the second stage, and no module begins where the third
+/// stage does.
 fn with_modules() -> Report {
     let mut report = split(&[&["0"], &["1"], &["2"]], 3);
     let calls = |begin: Option<&str>, before: u32, output: &str| ModuleCalls {
@@ -289,9 +290,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
         "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
     );
     has(&text, "WARNING: layer b runs before stage 1, too");
-    // The name of the first module of a stage may not begin with the model's name, as `shared` does
-    // not. It then does not show which Keras layer calls the module, so the configuration has a
-    // placeholder.
+    // The third stage now begins with the module `shared`, which is outside the model's scope. Its
+    // name does not show which Keras layer calls it, so the configuration has a placeholder.
     let leaf = report.split.as_mut().unwrap().modules[3]
         .leaf
         .replace("shared".into());
@@ -305,8 +305,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
     has(&text, "pipeline_splits:\n- \"h/1\"\n- \"2\"\n");
 }
 
-/// To generate text, Optimum needs the encoder on 1, 2, 4, ... IPUs without layers of the decoder.
-/// If no stage begins with the decoder, the configuration has a warning.
+/// Optimum generates text only if the encoder is on 1, 2, 4, ... IPUs without layers of the
+/// decoder. So a stage must begin with the decoder; otherwise, the configuration has a warning.
 #[test]
 fn generation_cuts_before_the_decoder() {
     let text = |stages: &[&[&str]]| {

@@ -36,9 +36,9 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // The stash and the accumulators are compared only if prediction and compilation both tell
-        // them apart from variables. A prediction counts accumulators as variables if its profile
-        // already has them.
+        // The stash and the accumulators are compared only if the prediction and the compilation
+        // both tell them apart from other variables. A prediction cannot tell accumulators apart if
+        // the profile that it was made from already accumulates gradients.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs
@@ -167,8 +167,9 @@ fn matched<'a>(
     (pairs, by)
 }
 
-/// Returns the evidence that the compilation was cut at other layers than `split`, the predicted
-/// split; `None` if all known cuts agree. `ipus` are the IPUs of one replica.
+/// Returns how the compilation was cut otherwise than `split`, the predicted split: into another
+/// number of stages, or at other layers. Returns `None` if no difference is known. `ipus` are the
+/// IPUs of one replica.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

@@ -149,7 +149,7 @@ pub struct NamedBytes {
 }
 
 impl Fit {
-    /// Returns the IPUs that have tiles over their limit, that is, the IPUs that do not fit.
+    /// Returns the IPUs that do not fit, that is, that have tiles over their limit or their memory.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
@@ -283,8 +283,8 @@ pub struct TileParts {
     pub gaps: u64,
 }
 
-/// The names of the profile's categories of code for exchanges with the host and between IPUs. No
-/// operation has this code, and it grows when a model is compiled for several IPUs.
+/// The names of the profile's categories of code for exchanges with the host and between IPUs. This
+/// code belongs to no operation, and it grows when a model is compiled for several IPUs.
 pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
@@ -312,8 +312,8 @@ impl TileParts {
     }
 
     /// Adds the bytes of a lowered variable to its kind of contents, such as vertex code. The kind
-    /// follows from `category`, the variable's category in the profile. Only stash and accumulators
-    /// are recognized by `name`, the purpose that the variable's name shows.
+    /// follows from `category`, the variable's category in the profile. Variables of data are stash
+    /// or accumulators if `name`, their purpose in a pipeline as their name shows it, says so.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,

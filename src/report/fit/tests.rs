@@ -9,7 +9,8 @@ use crate::{
     report::{Block, Form, LayerNames, Report, ScreenPart, Stage, Units},
 };
 
-/// Returns the names of layers in a text such as `- 0 1 Out`, in which `-` is In.
+/// Parses the names of layers in a text such as `- 0 1 Out`, in which `-` stands for In (the
+/// operations before the layers).
 fn names(layers: &str) -> LayerNames {
     let names = layers.split_whitespace();
     names
@@ -188,8 +189,8 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
     );
 }
 
-/// Makes the recorded variables of a stage smaller than predicted by `variables` bytes, and its
-/// recorded exchange code larger than predicted by `exchange` bytes.
+/// Changes the comparison of a stage: the recorded variables are `variables` bytes smaller than the
+/// predicted ones, and the recorded exchange code is `exchange` bytes larger.
 fn change(stage: &mut StageComparison, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,

@@ -21,7 +21,8 @@ use std::io::Write;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Joins the named files of the folder `scripts` (without `.js`) in the order in which they run.
+/// Joins the scripts of the HTML page into one text. The names are those of files in the folder
+/// `scripts`, without `.js`, in the order in which the scripts run.
 macro_rules! scripts {
     ($($name:literal)*) => {
         concat!("'use strict';\n", $(include_str!(concat!("scripts/", $name, ".js"))),*)
@@ -114,9 +115,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             steps.others.clear();
         }
     },
-    // A page that is too large loses at least half of the bytes of possible stages, from which it
-    // computes the splits that its reader tries. Stages that begin and end near the cuts of the
-    // report's split or of the best splits stay.
+    // A page that is too large keeps the bytes of at most half of the possible stages, from which
+    // it computes the splits that its reader tries. Stages that begin and end near the cuts of the
+    // report's split or of the best splits are kept.
     |report| {
         let stages = report.stages().iter().skip(1);
         let cuts = Vec::from_iter(stages.map(|stage| stage.positions.start));
@@ -139,7 +140,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     |report| report.what_if = None,
     // A page that is too large loses its chart of live variables.
     |report| report.live_steps = None,
-    // A page that is too large loses its map of tiles.
+    // A page that is too large loses its drawing of the bytes on each tile.
     |report| report.memory.tile_map = None,
     // A page that is too large loses the versions and options that the framework and the
     // application wrote beside the profile.

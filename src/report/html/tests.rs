@@ -77,8 +77,8 @@ fn the_page_has_the_json_form_in_it() {
     assert!(!viewer().contains("id=\"report\""));
 }
 
-/// Collects the numbers in tables of `sections` that are also in another field of the JSON report,
-/// each with the JSON pointer to this field.
+/// Collects the numbers in the tables of `sections` that are also elsewhere in the JSON report,
+/// each with the JSON pointer to the field that must have the same number.
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
@@ -140,8 +140,8 @@ fn a_report_with_little_in_it_is_a_page_too() {
     assert_eq!(found["configuration"], Value::Array(Vec::new()));
 }
 
-/// Makes a map of 1,472 tiles with different bytes, so that compression does not make the map
-/// small.
+/// Makes the data of the page's drawing of 1,472 tiles. The tiles have different bytes, so that
+/// compression does not make the data small.
 fn tile_map() -> TileMap {
     let bytes = |category: u64| -> Vec<u64> {
         let tiles = 0..1472;

@@ -9,11 +9,11 @@ use crate::{
     wording::{counted, displayed, join, listed, share},
 };
 
-/// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
-/// stage.
+/// Maximum number of entries, each a variable or a sum of several, that `--explain` lists at the
+/// memory peak of a stage.
 const VARIABLES: usize = 5;
-/// Upper bound on the groups of layers that `--explain` lists because they use the same always-live
-/// variables.
+/// Maximum number of groups of layers that `--explain` lists. The layers of a group use the same
+/// always-live variables.
 const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, the
@@ -231,7 +231,7 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
     lines
 }
 
-/// Upper bound on the tied weights (weights of several layers) that are listed by name.
+/// Maximum number of tied weights (weights of several layers) that are listed by name.
 const MAX_TIED: usize = 5;
 
 /// Returns a sentence for each tied weight (a weight that several layers use), the weight with the

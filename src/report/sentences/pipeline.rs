@@ -78,8 +78,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let step = report.step.as_ref();
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // If the time of a step includes the transfers of off-chip optimizer state, the search may
-        // have put the state off the chip to save time rather than memory, so no reason is given.
+        // Give no reason why optimizer state is off the chip if the time of a step includes its
+        // transfers: the search may have chosen this place to save time rather than memory.
         StatePlace::OffChip if step.is_some_and(|step| step.streaming_is_counted == Some(true)) => {
             ""
         }

@@ -75,8 +75,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
-    // No tile can have more memory than those of the profile's machine, so no larger
-    // `--mem-per-tile` is proposed.
+    // Propose a larger `--mem-per-tile` only up to the tile memory of the IPU that the profile was
+    // compiled for, since its tiles cannot have more.
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= report.provenance.target.bytes_per_tile
     {
@@ -98,9 +98,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// Lower bound on the layers with one shared weight for which popliner proposes to pass the weight
-/// on as an activation. The usual case, an embedding and a head with one weight, has only two
-/// layers.
+/// Minimum number of layers that must share a weight before popliner proposes to pass the weight on
+/// as an activation. The usual case, an embedding and a head with one weight, has only two layers.
 const MANY: usize = 3;
 
 /// Returns the sentence that proposes how a weight of many layers can stay on one IPU: the model

@@ -17,10 +17,10 @@ const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// a table is still too wide, other columns are removed.
 const MIN_LAYERS: usize = 24;
 
-/// Returns the text of a table with aligned columns. If the table is too wide for the terminal,
-/// names of layers are broken into several lines, and columns are removed until the table fits or
-/// has two columns. Columns with names of layers are removed last, all other columns from the
-/// right. A last line of the text names the removed columns.
+/// Returns the text of a table with aligned columns. If a table without bars is too wide for the
+/// terminal, names of layers are broken into several lines, and columns are removed until the table
+/// fits or has two columns. Columns with names of layers are removed last, all other columns from
+/// the right. A last line of the text names the removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     if let Some(limit) = rows.highest_limit() {

@@ -1,5 +1,5 @@
-//! The results of the search in the report that tests use: the proof that the split is the best,
-//! the reasons why no split fits, other splits, and the time of a step.
+//! Test data for a report: the proof that a split is the best, the reasons why no split fits, other
+//! splits, and the time of a step.
 
 use super::*;
 use crate::solve::{Cause, Objective, ObjectiveProof};

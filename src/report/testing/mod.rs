@@ -232,8 +232,8 @@ fn provenance() -> Provenance {
     }
 }
 
-/// Makes two variables, one of which is live at only one of the three steps that an HTML page
-/// draws.
+/// Makes test data for an HTML page that draws three liveness steps. On the fullest tile, one
+/// variable is always live, and another is live at a single step.
 fn live_steps() -> LiveSteps {
     let named = |name: &str| Some(name.to_string());
     let (always, moving) = (649_988, 649_988);

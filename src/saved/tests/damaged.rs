@@ -78,11 +78,12 @@ fn other_versions_and_other_files_are_named() {
     for other in [&b"\xbf\x68contexts"[..], b"x", &good[1..]] {
         assert_eq!(error(other), sqlite);
     }
-    // A file transfer has converted line ends, as if the saved model were a text.
+    // If a file transfer has converted line ends in a saved model, as in a text, loading says that
+    // the file is no model.
     let text = with(&good, 5, b"\n\n\n");
     assert_eq!(error(&text), sqlite);
-    // The header of a saved model gives the size of the file. Here it is a size that no file has,
-    // or one that is too small for header and checksum.
+    // If the header gives a file size that no file has, the error says that the file is cut off.
+    // Loading also fails if this size is too small for header and checksum.
     let huge = with(&good, 12, &u64::MAX.to_le_bytes());
     assert!(error(&huge).starts_with("the file is cut off"));
     for size in 20..28u64 {

@@ -59,7 +59,8 @@ fn compute(model: &Model) {
     }
 }
 
-/// Returns whether loading `file` gives an error, or a model that can be used and saved again.
+/// Loads `file` as a saved model. Returns true if loading gives an error, or if the model can be
+/// used in computations and does not change when it is saved and loaded again.
 fn refused_or_sound(file: &[u8]) -> bool {
     let Ok(model) = from_bytes(file) else {
         return true;
@@ -287,7 +288,8 @@ fn parts_that_do_not_fit_the_others_are_named() {
 }
 
 /// Replaces each byte of a saved model, and thus the length of each list, by the largest 32-bit and
-/// 64-bit numbers. The reader must never allocate memory for a list of this length.
+/// 64-bit numbers. Loading must refuse the file or give a usable model, and must never allocate
+/// memory for a list of this length.
 #[test]
 fn lengths_are_not_believed() {
     let content = encode(&full()).unwrap();

@@ -22,7 +22,8 @@ fn a_model_with_something_in_every_field_comes_back() {
     assert_eq!(to_bytes(&full()).unwrap(), bytes, "always the same bytes");
 }
 
-/// Saves a model with at least 600,000 groups of variables and 3 MB of text.
+/// A model with at least 600,000 groups of variables and 3 MB of text must be the same after it is
+/// saved and loaded.
 #[test]
 fn a_large_model_comes_back() {
     let mut model = full();
@@ -33,7 +34,7 @@ fn a_large_model_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 600,000 groups of variables that are not merged with each other: the bytes of a merged group
+    // These 600,000 groups of variables are not merged with each other: the bytes of a merged group
     // must fit in 32 bits, but the sum of any two of these groups does not.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
@@ -118,8 +119,8 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
-    // Decodes `count` groups of variables on one tile from `blob`. A group has two numbers: the
-    // index of its entry in `uses` minus this index of the group before, and its bytes.
+    // Decodes `count` groups of variables on one tile from `blob`, which has two numbers for each
+    // group: its index into `uses` minus the index of the previous group, and its bytes.
     let of = |count: u32, blob: &[u8]| {
         let groups = EncodedGroups {
             uses: uses.into(),

@@ -8,8 +8,8 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Maximum number of other beginnings of splits with which a beginning is compared, to bound the
-/// time. If none of them is at least as good, the beginning is kept.
+/// Maximum number of other beginnings of splits with which the search compares each beginning, to
+/// save time. If none of these is at least as good, the beginning is kept.
 const MAX_COMPARED: usize = 64;
 
 /// A beginning of a split: its first stages (none by default), and what they cost.
@@ -31,9 +31,11 @@ pub struct Beginning {
     /// works) in which stages after this beginning of a split still have work. Slots whose bounds
     /// are equal for any cuts form a group ([`Level`]), which has one entry.
     pub busiest: Vec<u64>,
-    /// Bytes that determine the time of copies between IPUs, as `StageTimes::with_copies`
-    /// computes them for the stages of this beginning of a split. One entry per profile that the
-    /// next stage may have, since the bytes that the next stage sends back depend on its profile.
+    /// The most bytes that any IPU sends or receives in a slot (an interval of the step), for the
+    /// stages of this beginning of a split: first in slots with an even index, then in the others.
+    /// If only one stage works at a time, the first number is the sum over the stages. One entry
+    /// per profile that the next stage may have, since the bytes that the next stage sends back
+    /// depend on its profile.
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
     /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
@@ -55,10 +57,10 @@ impl Beginning {
     /// Returns whether this beginning of a split is at least as good as `other`, whichever stages
     /// follow. Both beginnings must end at the same position.
     fn beats(&self, other: &Self) -> bool {
-        // `closed` has the cycles of all slots (intervals of a step) in which no later stage has
-        // work. If `self` has fewer than `other` and no other cost is higher, its step will be
-        // shorter. If both have equally many, their steps may be equally long; then the lower peak
-        // and the earlier cuts decide.
+        // If `self` takes fewer cycles than `other` in the slots (intervals of the step) in which
+        // no later stage has work, and no other cost is higher, its step will be shorter. If both
+        // take equally many cycles there, their steps may be equally long; then the lower peak and
+        // the earlier cuts decide.
         let is_preferred = self.peak <= other.peak && self.rank < other.rank;
         (self.closed < other.closed || self.closed == other.closed && is_preferred)
             && self.update <= other.update
@@ -76,9 +78,9 @@ fn are_no_more<T: PartialOrd>(some: &[T], others: &[T]) -> bool {
 /// ([`Beginning::beats`]). `extended` has beginnings with equal numbers of stages. Returns the
 /// others, ascending by their lower bounds on the time of a step.
 pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
-    // Compare beginnings of splits only if they end at the same position and, with several
-    // profiles, have the same first stage. The first stage matters if Out (the operations after the
-    // last layer) is on its IPU: its profile then determines the bytes that Out sends back.
+    // Compare beginnings of splits only if they end at the same position. With several profiles,
+    // they must also have the same first stage: if Out (the operations after the last layer) is on
+    // its IPU, the profile of the first stage determines the bytes that Out sends back.
     let place = |one: &Beginning| {
         let first =
             (one.sent.len() > 1).then(|| (one.stages[0].positions.end, one.stages[0].profile));
@@ -129,8 +131,9 @@ pub struct Level {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     is_closed: bool,
-    /// Index into the lower bounds before the newest stage was placed ([`Beginning::busiest`]): the
-    /// bound on the cycles of each of these slots (intervals of the step). 0 for the first stage.
+    /// Index in [`Beginning::busiest`] of the lower bound on the cycles of each of these slots
+    /// (intervals of the step) before the newest stage was placed. 0 for the first stage, before
+    /// which there are no bounds.
     from: usize,
     /// The passes (forward, backward) that the newest stage runs in each of these slots (intervals
     /// of the step), as an index into [`NextStage::active`]. Includes the passes of Out (the
@@ -140,15 +143,15 @@ struct Term {
 }
 
 impl Term {
-    /// Returns what determines the lower bound on the cycles of a slot (an interval of the step) of
-    /// the kind `kind`, once the stage with index `stage` of a split into `stages` stages is
-    /// placed: the passes of this stage in the slot, the passes of later stages, and `from`, the
-    /// index of the bound before the stage was placed.
+    /// Returns the group of the slots of the kind `kind` after the stage with index `stage` of a
+    /// split into `stages` stages was placed. Slots (intervals of the step) of one group have the
+    /// same lower bound on their cycles. `from` is the index of the bound before the stage was
+    /// placed.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
             // `active` has one entry per stage: whether it runs the pass (forward or backward) in
-            // these slots. If Out (the operations after the last layer) is on the first IPU, it has
-            // the last entry.
+            // these slots. If Out (the operations after the last layer) is on the first IPU, the
+            // last entry is for Out.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };
@@ -164,9 +167,9 @@ impl Term {
 }
 
 impl Level {
-    /// Iterates over the levels of the search for splits into `stages` stages, in order. Level n
-    /// adds stage n to the beginnings of splits, which have n stages so far. `slots` are those of a
-    /// step with `stages` stages.
+    /// Iterates over the levels of the search for splits into `stages` stages. Level n adds the
+    /// stage with index n to beginnings of splits that have n stages. `slots` has the slots
+    /// (intervals) of a step with `stages` stages.
     pub fn of_all(slots: &Slots, stages: usize) -> impl Iterator<Item = Self> {
         let mut kinds: Vec<(&SlotKind, usize)> = slots.kinds.iter().map(|kind| (kind, 0)).collect();
         (0..stages).map(move |stage| {

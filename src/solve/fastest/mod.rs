@@ -302,8 +302,9 @@ impl<'a> StageSearch<'a> {
         let CompiledStage { positions, profile } = &next.stage;
         let (times, placed) = (self.times[*profile], (level.stage, positions));
         let before = beginning.sent.get(*profile).copied().unwrap_or_default();
-        // The bytes that determine the time of copies between IPUs ([`Beginning::sent`]), with one
-        // entry per profile that the stage after `next` may have.
+        // The most bytes that any IPU copies in a slot (an interval of the step) once `next` is
+        // placed ([`Beginning::sent`]), with one entry per profile that the stage after `next` may
+        // have.
         let sent = self.times.iter().map(|later| {
             let [_, returns] = later.sent_at(positions.end);
             times.with_copies(before, placed, [beginning.sends, returns])

@@ -51,9 +51,9 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // `names` has an empty entry, then one for each layer. In and Out (the operations before
-        // and after the layers) are positions but not layers. If Out runs on the first IPU, both
-        // are one position.
+        // Make one name per layer, after a first entry that stands for no layer. The positions also
+        // include In and Out (the operations before and after the layers), which are one position
+        // if Out runs on the first IPU.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(

@@ -24,8 +24,8 @@ pub(crate) enum CertificateError {
 }
 
 impl Certificate {
-    /// Checks this proof of how many stages a split needs at least, by the costs and constraints of
-    /// `problem`. Returns the first defect of the proof as an error.
+    /// Checks that this proof of how many stages a split needs is right for the costs and
+    /// constraints of `problem`. Returns the first defect of the proof as an error.
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -43,8 +43,9 @@ impl Certificate {
         }
     }
 
-    /// Checks each range of the certificate (a proof that a split needs more stages). Returns the
-    /// number of stages that its ranges and required cuts prove to be needed.
+    /// Checks that each range of the certificate (a proof that a split needs more stages) is over
+    /// the limit, and that no cut counts twice; returns an error if not. Otherwise returns the
+    /// number of stages that a split needs by this proof, or `None` if no number is enough.
     fn proves(
         &self,
         problem: &Problem<'_>,

@@ -86,8 +86,9 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// Tests problems whose memory limit is close to the lowest peak of any split: equal, up to
-    /// three tenths higher, or one byte lower.
+    /// Compares the best split with that of trying all splits if the memory limit is the lowest
+    /// peak of any split, or up to three tenths higher. With a limit one byte lower, no split fits;
+    /// then checks the reason that the solver gives and the number of stages that would be enough.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);

@@ -69,8 +69,8 @@ fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), T
     nothing_else_is_proven(case, checked, found.as_ref())
 }
 
-/// Checks that the integer program would detect it if the dynamic program had found another split
-/// than the best one, or none.
+/// Checks that the integer program gives an error if it is told that a worse split is the best, or
+/// that there is no split, as if the dynamic program had made a mistake.
 fn nothing_else_is_proven(
     case: &Case,
     checked: &CheckedProblem<'_>,

@@ -9,7 +9,7 @@
 //! * A tensor that other layers of the stage also use, or that comes from an earlier layer, is a
 //!   checkpoint. It is live as in the profile. If only forward passes use it, it is live until the
 //!   first of these passes has been recomputed.
-//! * A tensor that is live at the first step of a segment's backward pass is also live while the
+//! * A tensor that is live across the start of a segment's backward pass is also live while the
 //!   segment is recomputed.
 //!
 //! A gradient that is added to an accumulator is live only until both passes end (docs/model.md,
@@ -201,8 +201,8 @@ struct LifeFinder<'f> {
     model: &'f Model,
     placement: &'f Placement,
     flows: &'f Flows,
-    /// The segments, that is, runs of layers that are recomputed together. There are none unless
-    /// the pipeline recomputes layers.
+    /// One entry per layer that may be recomputed, with the liveness steps of its passes. Empty
+    /// unless the pipeline recomputes layers.
     again: Segments,
     /// One entry per use set (the operations that use a variable): whether one of these operations
     /// starts after the forward and the backward pass and runs vertices, such as a weight update.
@@ -334,8 +334,8 @@ impl LifeFinder<'_> {
 }
 
 impl LifeCase {
-    /// Returns the liveness steps `steps` of variables. If the variables are gradients, steps after
-    /// an accumulator has taken them are left out.
+    /// Returns the liveness steps `steps` of variables. If the variables are gradients that are
+    /// added to an accumulator, the steps after that are left out.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
         steps
@@ -352,8 +352,8 @@ struct Segment {
     /// The liveness steps of the forward pass in the profile (end exclusive). They stand for both
     /// runs of this pass: the first run, and the recomputation before the backward pass.
     forward: (u32, u32),
-    /// The first liveness step of the backward pass of a recomputed layer. Tensors that are live at
-    /// this step are also live while the layer is recomputed right before it.
+    /// The first liveness step of the backward pass of a recomputed layer. Tensors that are live
+    /// just before and at this step are also live while the layer is recomputed.
     backward_start: u32,
     /// The liveness steps between the forward and the backward pass of a recomputed layer, at which
     /// its own activations are not live.
@@ -377,7 +377,8 @@ impl Segments {
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let segment = |place: u32| {
             let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
-            // In (place 0) is recomputed together with the first layer (place 1).
+            // In (place 0) and the first layer (place 1) are recomputed together. So activations of
+            // In are not live between the forward and the backward passes of both.
             let next = match place {
                 0 if layers > 1 => 2,
                 _ => place + 1,
@@ -405,7 +406,7 @@ impl Segments {
     }
 
     /// Returns additional liveness steps at which variables are live because layers are recomputed.
-    /// Variables that are live at the first step of a layer's backward pass are also live while the
+    /// Variables that are live across the start of a layer's backward pass are also live while the
     /// layer is recomputed. `ranges` are their half-open live ranges in the profile. Only places
     /// (In or layers) for which `is_of` returns true are considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
@@ -488,8 +489,8 @@ impl Segments {
                 }
             }
             // All other tensors are live as in the profile, such as gradients, and tensors whose
-            // maker is unknown or is not recomputed. If they are live at the first step of a
-            // layer's backward pass, they are also live while the layer is recomputed.
+            // maker is unknown or is not recomputed. If they are live across the start of a layer's
+            // backward pass, they are also live while the layer is recomputed.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));

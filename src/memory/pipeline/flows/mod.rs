@@ -265,8 +265,8 @@ impl UseInPipeline {
                 let label = model.label_of(set);
                 let (forward, _) = by_pass.places(set);
                 let may_be_weight = if has_kinds {
-                    // PopART begins the name of each accumulator and of each optimizer state with
-                    // one of these two prefixes.
+                    // A PopART tensor whose name begins with one of these two prefixes is an
+                    // accumulator or optimizer state, and therefore no weight.
                     let marks = ["Accum___", "Accl"];
                     label.kind == TensorKind::Variable
                         && !marks.iter().any(|mark| label.tensor.starts_with(mark))

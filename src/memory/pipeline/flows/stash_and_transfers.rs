@@ -98,26 +98,27 @@ pub enum Quantity {
     /// stage of its own on the first IPU, which then holds a copy of each such tensor for each
     /// micro-batch between the first stage and Out.
     ForOut,
-    /// Tensors that the stage forwards to a later stage without using them.
+    /// Bytes of tensors that the stage forwards to a later stage without using them.
     PassesForward,
-    /// Gradients that the stage forwards to an earlier stage without using them.
+    /// Bytes of gradients that the stage forwards to an earlier stage without using them.
     PassesBackward,
-    /// Tensors that an earlier stage or the host makes, and that the forward pass of this stage
-    /// uses.
+    /// Bytes of tensors that an earlier stage or the host makes, and that the forward pass of this
+    /// stage uses.
     Enters,
-    /// Tensors that the stage makes or receives in the forward pass, and that a later stage uses.
+    /// Bytes of tensors that the stage makes or receives in the forward pass, and that the forward
+    /// pass of a later stage uses.
     Leaves,
-    /// Gradients that the stage receives from a later stage.
+    /// Bytes of gradients that the stage receives from a later stage.
     GradientIn,
-    /// Gradients that the stage makes for an earlier stage.
+    /// Bytes of gradients that the stage makes for an earlier stage.
     GradientOut,
     /// Bytes of tensors that enter the stage (see [`Quantity::Enters`]) and that only its forward
     /// pass still needs: its backward pass and the forward passes of later stages do not use them.
     /// Always 0 for the last pipeline stage, which is not recomputed.
     EntersLast,
-    /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
-    /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
-    /// soon as the host has sent them.
+    /// Bytes of tensors that an earlier stage makes or receives, and that the forward pass of this
+    /// stage uses. Tensors that the host sends to this stage are left out: they are live in this
+    /// stage as soon as the host has sent them.
     EntersFromStage,
 }
 

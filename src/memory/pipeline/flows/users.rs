@@ -263,10 +263,10 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns for each position in `positions` (In, layers, Out), and for each live range in
-    /// `ranges` (half-open, ascending), until when the position uses variables with the use set
-    /// `set`: the end of its last operation that uses them in the range, but at most the end of the
-    /// range; `None` if no operation does. Operations without a place of their own count for all
+    /// Returns one list per position in `positions` (In, layers, Out). It has one entry per live
+    /// range in `ranges` (half-open, ascending): the end of the last operation of the position that
+    /// uses variables with the use set `set` in this range, but at most the end of the range, or
+    /// `None` if no operation uses them. Operations without a place of their own count for all
     /// positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;

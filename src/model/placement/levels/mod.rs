@@ -161,8 +161,8 @@ impl<'a> Levels<'a> {
         self.phases[node] == Phase::Forward
     }
 
-    /// Returns whether a node of the data flow outside the forward pass writes the variables of
-    /// `edge`.
+    /// Returns whether the variables of `edge`, an edge of the data flow, are written by a node
+    /// outside the forward pass.
     fn is_made_later(&self, edge: &FlowEdge) -> bool {
         edge.from != NO_NODE && !self.is_forward(edge.from as usize)
     }
@@ -225,8 +225,9 @@ impl<'a> Levels<'a> {
         phase: Phase,
         is_before: bool,
     ) -> Option<Level> {
-        // Levels (In, layers, Out) rise along the flow of data in the forward pass, and fall in the
-        // backward pass.
+        // In the forward pass, data flows from lower to higher levels (In, layers, Out). So the
+        // nearest level before a node is the highest one, and the nearest level after it is the
+        // lowest one. In the backward pass, it is the other way round.
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
         let levels = nodes

@@ -10,8 +10,8 @@ impl Levels<'_> {
     /// such as a cast of a weight: the level of all nodes that use the results, if this is a single
     /// level.
     pub fn made_of_parameters(&mut self) {
-        // If no debug context distinguishes weights from inputs that the host writes, any parameter
-        // may be a weight.
+        // If no debug context marks weights, they cannot be told from inputs that the host writes.
+        // So any parameter is taken to be a weight.
         let has_labels = self.model.has_weight_labels();
         let is_weight = |&parameter: &usize| {
             let (set, _) = self.model.flow.parameters[parameter];
@@ -101,7 +101,8 @@ impl Levels<'_> {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
                 // The name of an update of weights contains only one layer, even if several places
-                // (In, layers, Out) share the updated parameter.
+                // (In, layers, Out) share the updated parameter. So the levels that share the
+                // parameter are combined with the level of this layer.
                 (Phase::Late, Some(_)) => {
                     let shared = self
                         .parameters_of(node)

@@ -24,12 +24,13 @@ pub struct Case {
     pub(super) operations: Vec<Operation>,
     pub(super) groups: Vec<OperationGroup>,
     pub(super) variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
-    /// Operations with several programs: the index of the operation, and the variables of each of
-    /// its programs.
+    /// One entry per operation with several programs: its operation group, and the variables that
+    /// each of its programs uses.
     pub(super) programs: Vec<(usize, Vec<Vec<usize>>)>,
     pub(super) partners: Vec<(usize, usize)>,
     pub(super) order: LayerOrder,
-    /// Operations that are recomputed: they run a second time, after all other operations.
+    /// The operation groups of recomputed operations, which run a second time, after all other
+    /// operations.
     pub(super) recomputed: Vec<usize>,
 }
 
@@ -155,8 +156,8 @@ impl Case {
     }
 
     /// Builds the flow of data with one node per operation. If a function is called several times,
-    /// only the operations of its first call use variables. The first user of a variable writes the
-    /// variable, unless the host does.
+    /// only the operations of its first call use variables. Always-live variables are parameters.
+    /// The first user of any other variable writes it, unless the host does.
     pub(super) fn flow(&self, set_of: &[u32]) -> DataFlow {
         let mut flow = DataFlow {
             nodes: (0u32..)

@@ -208,7 +208,7 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
     training.uses(copies[1], &[shared]);
     assert_eq!(training.placed().placement.ties[0].places, [1, 3]);
-    // A variable of a single number per tile is too small to be a weight.
+    // A variable of a single number per tile is too small to be a weight, so it ties no layers.
     training.case.variables[shared].2 = 4;
     assert_eq!(training.placed().placement.ties, []);
 }

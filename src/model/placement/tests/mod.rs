@@ -126,7 +126,8 @@ fn a_name_decides_before_what_a_variable_is_used_with() {
 #[test]
 fn moving_weights_in_and_out_adds_no_place() {
     let mut training = Training::new();
-    // The upload of weights runs before all other operations.
+    // The upload copies weights from the host before all other operations. It uses the weights of
+    // all places (In, layers, Out), but must not add a place to any of them.
     let upload = training.case.operation_at(0, "move up");
     let weights = training.weights.clone();
     training.uses(upload, &weights);
@@ -233,7 +234,8 @@ fn without_kinds_a_weight_is_what_one_update_uses() {
     let ties = &placed.placement.ties;
     assert_eq!(ties.len(), 1);
     assert_eq!(ties[0].places, [1, 2, 3]);
-    // A variable that several updates use is a learning rate and not a weight.
+    // A variable that several updates use is a learning rate and not a weight, so it ties no
+    // layers.
     let other = training.case.operation("update");
     training.uses(other, &[tied]);
     assert_eq!(training.placed().placement.ties, []);

@@ -1,4 +1,5 @@
-//! Tests of the rules for the flow of data, each on a pattern that a real model may have.
+//! Tests of the rules that give places (In, layers, Out) to operations by the flow of data. Each
+//! test uses a pattern that a real model may have.
 
 use super::case::{Case, Training};
 use crate::{model::LayerOrder, model::placement::*};

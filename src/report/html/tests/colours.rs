@@ -86,9 +86,9 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
     })
 }
 
-/// Checks that the colours of parts of memory differ clearly, and the colours of adjacent parts
-/// even more. The distance between two colours is in CIELAB, where 2.3 is just noticeable for most
-/// people.
+/// Checks that the colours of any two parts of memory are at least 12 apart, and those of parts
+/// that charts stack next to each other at least 18. Distances are in CIELAB, where 2.3 is just
+/// noticeable for most people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
     // The order in which charts stack parts of memory, as in `colours.js`: variables, vertex code
