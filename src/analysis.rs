@@ -62,8 +62,8 @@ pub struct Analysis {
 /// By default, nothing extra is computed and no fault is accepted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOptions {
-    /// Whether to find the tile and step at which the whole model takes the most memory, with the
-    /// names of the variables that are live there.
+    /// Whether to find the tile and liveness step at which the whole model takes the most memory,
+    /// with the names of the variables that are live there.
     pub memory_peak: bool,
     /// Whether to keep the data from which a report looks up the variables on a tile and their
     /// names. These data take about 20 bytes for each lowered variable (the part of a tensor on one
@@ -167,9 +167,10 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns three orders of positions, for tests of a model with layers 0 to 3: `In 0 1 2 3
-    /// Out`, `In+Out 0 1 2 3`, and `None 0 1 2 3` (classic memory model). In and Out are the
-    /// operations before and after the layers; None is all operations without a layer.
+    /// Returns what a split divides into stages, in three variants for tests of a model with layers
+    /// 0 to 3: `In 0 1 2 3 Out`, `In+Out 0 1 2 3`, and `None 0 1 2 3` (classic memory model). In
+    /// and Out are the operations before and after the layers; None is all operations without a
+    /// layer.
     pub(super) fn orders() -> [Positions; 3] {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());

@@ -11,8 +11,8 @@ use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// This lock is held while a temporary file exists. The signal handler takes the lock before it
-/// ends the process, so that no signal leaves a temporary file behind. A thread that panics drops,
-/// and so removes, its file.
+/// ends the process, so that no signal leaves a temporary file behind. If a thread panics, its
+/// temporary file is removed too, since Rust then drops the variable that owns the file.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Exit code of a process that a signal ended: the code that shells report after Ctrl-C.

@@ -1,7 +1,7 @@
 //! Escapes names that come from files. There is one function for each language in which results are
 //! written.
 //!
-//! | language | |
+//! | language | function |
 //! |---|---|
 //! | text on a terminal, and comments of any language | [`printable`] |
 //! | JSON | [`json`]; inside a page [`json_in_script`] |

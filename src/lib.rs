@@ -53,7 +53,7 @@
 //! | what | where in `src` |
 //! |---|---|
 //! | which layers and places of optimizer state are tried, in which order | `analysis/answer.rs` |
-//! | a way out, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
+//! | a change with which a model fits, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
 //! | how `--num-ipus` and all other options become a request to the solver | `analysis/request.rs`; before it, `app/options/mod.rs` puts the options into a [`Request`](analysis::Request) |
 //! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which objectives are compared | `solve/objectives.rs` |
 //! | several profiles of one model in one search | `analysis/further.rs`; the costs of a stage in each profile, `search/space.rs` |

@@ -28,13 +28,14 @@ impl Growing {
 /// Maximum number of tiles of all IPUs together. For comparison, 256 IPUs of 1,472 tiles have
 /// 376,832 tiles.
 pub const TILES: u64 = 1 << 20;
-/// Maximum number of tiles of one IPU. The largest IPU has 1,472 tiles. Every computation takes
-/// memory for each tile.
+/// Maximum number of tiles that a profile may state for one IPU; the largest IPU has 1,472. Without
+/// a limit, a damaged profile could make popliner reserve more memory than the machine has.
 pub const TILES_OF_IPU: u32 = 1 << 12;
-/// Maximum memory capacity, in bytes, that a profile may state for one tile.
+/// Maximum memory capacity, in bytes, that a profile may state for one tile; a tile of a real IPU
+/// has less than 1 MB.
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
-/// Maximum sum of the memory capacities of all tiles, in bytes. No recorded change of live bytes
-/// may be larger.
+/// Maximum memory capacity, in bytes, of all tiles of a machine together. A profile is refused if
+/// it records that the live bytes change by more than this at any liveness step.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
 /// Maximum number of entries in the variable lists of all compute sets together, which grows with
 /// the number of lowered variables in the profile. A few bytes of a compute set can list all
@@ -65,9 +66,9 @@ pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of predicted sizes of stages that the search stores. There is one for each range
-/// of consecutive layers and each possible number of later stages, so models with many layers can
-/// be split into fewer stages.
+/// Maximum number of entries in the table with the predicted memory of all stages that the search
+/// may choose. The table has an entry for each range of consecutive layers and each possible number
+/// of stages after it, so models with many layers can be split into fewer stages.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
@@ -80,8 +81,9 @@ pub const EXECUTIONS: u64 = 1 << 36;
 /// cycles. Twice this maximum must fit 64 bits, since a stage that recomputes its forward pass
 /// counts the cycles of this pass twice.
 pub const CYCLES: u64 = 1 << 62;
-/// Maximum length in bytes of the names and inputs of all operations together. The texts of a debug
-/// context count once for each path of calls that leads to the context.
+/// Maximum length in bytes of the names and inputs of all operations together. An operation in a
+/// function counts once for each path of calls that leads to it, so a few texts in `debug.cbor` can
+/// become many names.
 pub const TEXT: usize = 1 << 28;
 /// Maximum number of different use sets, which grows with the number of variables in the profile. A
 /// use set is the set of all operation groups (operations with the same debug context) that use a
@@ -96,16 +98,17 @@ pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// The programs of an operation group whose variables have the same users form a cluster. This is
-/// the maximum number of pairs of a cluster and a set of operation groups that use one of its
-/// variables. It grows with the number of programs in the profile.
+/// Maximum number of use sets of all clusters of programs together. A use set is the set of
+/// operation groups (operations with the same debug context) that use a variable; programs of one
+/// group form a cluster if their variables have the same use sets. The maximum grows with the
+/// number of programs in the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// The code of an operation group, or of a part of it, is stored as runs of neighbouring tiles with
-/// the same number of bytes. This is the maximum number of all runs together. It grows with the
-/// number of such runs in the profile.
+/// Maximum number of runs in which the code of all operation groups is stored. A run is a series of
+/// neighbouring tiles with the same number of bytes of code. The maximum grows with the number of
+/// runs in the code of all programs and compute sets of the profile.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
@@ -113,12 +116,13 @@ pub const CODE_RUNS: Growing = Growing {
 /// Maximum number of layers of a model. With more layers, the costs of all ranges of layers would
 /// not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of uses of variables that one loop visits, with repetitions, while operations are
-/// assigned to layers or the data flow is computed. Real models need about 10^6 visits.
+/// Maximum number of times that one computation, such as assigning operations to layers or finding
+/// the flow of data, looks at a use of a variable; it may look at one use many times. Real models
+/// need about 10^6 looks.
 pub const LOOKS: usize = 1 << 28;
-/// Maximum number of ends of all different edges in the data flow between operations. An edge has
-/// one end at the operation where it starts, and one end at each operation to which it leads. Real
-/// models have about 10^5 ends.
+/// Maximum size of the graph of the data flow between operations. Each distinct edge leads from one
+/// operation to one or more others, and counts as many times as it touches operations. Real models
+/// have a size of about 10^5.
 pub const FLOW: usize = 1 << 24;
 /// Maximum number of distinct pairs of an operation group (operations with the same debug context)
 /// that still has no layer, and a set of layers with which it shares a variable. The pairs help to

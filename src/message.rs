@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, io, ops::Deref, path::Path};
 use thiserror::Error;
 
-// The following texts are ends of error messages. Each says what the user can do.
+// Ends of error messages that tell the user what to do, such as to copy a damaged file again.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";

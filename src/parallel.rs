@@ -26,8 +26,8 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             .num_threads(count)
             .use_current_thread()
     };
-    // If a global pool of threads already exists, both calls of `build_global` fail. Their errors
-    // are ignored, since the existing pool then does the work.
+    // `build_global` fails if a global pool of threads already exists. The error is ignored, since
+    // the existing pool then does the work.
     let _ = pool(count)
         .build_global()
         .or_else(|_| pool(1).build_global());

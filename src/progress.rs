@@ -15,7 +15,7 @@ const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
 const SPINNER: &str = "{prefix:27} {spinner}";
 
 /// The tasks of one run of the command, such as reading a file, with their progress bars and
-/// durations. A clone stands for the same tasks.
+/// durations. A clone shares the tasks of the original.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bars: MultiProgress,

@@ -48,8 +48,8 @@ pub fn join(all: impl IntoIterator<Item = impl Display>, between: &str) -> Strin
     Vec::from_iter(all.into_iter().map(|one| one.to_string())).join(between)
 }
 
-/// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if the
-/// word is `or`.
+/// Lists all names in a sentence. Before the last name is the word in `last`, such as `or`: `a, b
+/// or c`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
         Some((last_item, others @ [_, ..])) => {

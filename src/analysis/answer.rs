@@ -69,8 +69,8 @@ pub struct Level<'s> {
     /// first, is the first entry if it has this size.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// The numbers besides cycles from which the time of a step is computed, such as the number of
-    /// micro-batches in a step and the bandwidth between IPUs.
+    /// The numbers from which, besides cycles, the time of one step of the whole pipeline is
+    /// computed, such as the number of micro-batches in this step and the bandwidth between IPUs.
     pub step: StepOptions,
 }
 

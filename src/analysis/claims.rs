@@ -120,8 +120,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the best split on the fewest IPUs on which the model fits, if `request` has too few.
-    /// Returns `None` if the model does not fit on 64 IPUs either, if `request` leaves the number
-    /// of IPUs open, or if it has one amount of memory for each IPU.
+    /// Returns `None` if the model does not fit on 64 IPUs either, or if `request` leaves the
+    /// number of IPUs open or gives each IPU its own amount of memory.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -156,7 +156,7 @@ impl<'s> Answers<'s> {
 
     /// Returns the best split for the smallest tile memory with which the model fits on the IPUs of
     /// `request`. This memory, the same on every IPU, is the peak memory of `answer` plus the
-    /// reserve; `answer` must be the split with the lowest peak.
+    /// reserve that is kept free; `answer` must be the split with the lowest peak.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -249,11 +249,11 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Returns the best split without some constraints or tied weights (shared by several layers)
-    /// that prevent any split from fitting. Each of the first [`MAX_TRIED`] candidates is kept if a
-    /// split still fits with it. Returns `None` if no split fits even without all candidates.
-    /// `removable` has the indices of the candidates: constraints of `request` come first, then
-    /// `ties`.
+    /// Chooses which constraints and tied weights (shared by several layers) the user should give
+    /// up so that a split fits, and returns the best split without them. Starts without all
+    /// candidates, then restores each of the first [`MAX_TRIED`] with which a split still fits.
+    /// Returns `None` if no split fits even without all candidates. `removable` has the indices of
+    /// the candidates: constraints of `request` come first, then `ties`.
     fn minimal(
         &self,
         request: &Request,

@@ -6,7 +6,8 @@ use crate::{escape::printable, message::FileError, model::TensorKind, wording::j
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// A further profile of the model, recorded with one setting changed.
+/// One more profile of the model, which differs in one setting from the main profile (the first
+/// that the user names).
 #[derive(Debug)]
 pub struct FurtherProfile {
     /// Number of samples in a micro-batch, if this profile differs from the main profile in this
@@ -17,8 +18,9 @@ pub struct FurtherProfile {
     pub analysis: Analysis,
 }
 
-/// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
-/// weights are the same in both.
+/// Checks that two profiles are of one model: both have the same framework, the same kind of work
+/// (training or inference), as many tiles of the same size, and the same layers, weights and shared
+/// weights.
 ///
 /// # Errors
 /// If a property, such as the number of tiles, differs between the two profiles; the error names

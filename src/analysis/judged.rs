@@ -21,7 +21,8 @@ use std::{fs, ops::Range};
 /// with the best split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgedSplit {
-    /// The name of the first layer of each stage except stage 0. `Out` is accepted as a layer.
+    /// The name of the first layer of each stage except stage 0. The name may also be `Out`, the
+    /// operations after the last layer.
     FirstLayers(Vec<String>),
     /// The number of layers on each IPU, from IPU 0; `None` for an IPU that gets an equal share of
     /// the remaining layers. Until the list is compared with the model, its numbers may instead be
@@ -102,11 +103,12 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Reads `ipus`, a value of `--layers-per-ipu`, as the IPU index of each layer or of each block
-    /// (numbered layer), and returns the number of layers or blocks on each IPU. Returns `None` if
-    /// the list has neither one entry per layer nor one per block, or if its numbers add up to the
-    /// number of layers or of blocks, so that they may be numbers of layers instead. In the latter
-    /// case, the second result is `true`, otherwise `false`.
+    /// Returns the number of layers on each IPU if `ipus`, a value of `--layers-per-ipu`, has the
+    /// IPU index of each layer; counts blocks (numbered layers) if it has the IPU index of each
+    /// block. Returns `None` if the length of the list is neither the number of layers nor of
+    /// blocks. Returns `None` and `true` if the numbers add up to one of these, since the list may
+    /// then have the number of layers on each IPU instead; in all other cases, the second result is
+    /// `false`.
     pub(super) fn counted(ipus: &[usize], positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
@@ -273,10 +275,10 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Some users' code takes only the number of blocks (numbered layers, such as encoder layers) on
-/// each IPU, and places all other layers itself. Returns these numbers for `plan`. Returns `None`
-/// if the code would make `plan` again: each stage except stage 0 begins with a block or directly
-/// after the last block.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU in the split
+/// `plan`, for users' code that takes only these numbers and places all other layers itself.
+/// Returns `None` if this code would make `plan` again: each stage except stage 0 begins with a
+/// block or directly after the last block.
 pub fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();

@@ -11,8 +11,9 @@ use crate::{
 use anyhow::Result;
 use std::{cmp::Reverse, fmt};
 
-/// A constraint on a split, from an option that names layers. `In`, `Out` and `None` are accepted
-/// as layers.
+/// A constraint on a split, from an option that names layers. The name may also be `In` or `Out`
+/// (the operations before or after the layers) or, in the classic memory model, `None` (all
+/// operations without a layer).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerConstraint {
     /// The layer with this name runs on the IPU with this index, counted from 0 (`--pin`).
@@ -68,8 +69,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Returns the constraint with positions in the layer order in place of layer names, or an
-    /// error that names the option if the model lacks a layer.
+    /// Returns the constraint with the positions of its layers (indices in the order In, layers,
+    /// Out) in place of their names. An error, which names the option, if the model lacks a layer.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);

@@ -44,7 +44,8 @@ pub struct Request {
     /// - the lowest number of IPUs on which the model fits
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
-    /// step or, if the profile has no cycle counts, the number of IPUs.
+    /// step or, if the profile has no cycle counts, the number of IPUs. With the greedy solver or
+    /// the classic memory model, it is then the peak memory.
     pub goal: Option<Goal>,
     /// Constraints that a split must obey besides the memory limits, such as a layer pinned to an
     /// IPU.
@@ -58,8 +59,9 @@ pub struct Request {
     pub arguments: Vec<String>,
 }
 
-/// Number of IPUs that the Python program before PopLiner assumes if the user gives no number. It
-/// is used with the solver or the memory model of that program, to reproduce its results.
+/// Number of IPUs that the Python program that PopLiner replaces assumes if the user gives no
+/// number. It is used with the solver or the memory model of that program, to reproduce its
+/// results.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
@@ -90,10 +92,11 @@ impl Request {
             .collect()
     }
 
-    /// Resolves ambiguous forms of the user's split. A list with the IPU index of each layer
-    /// becomes the number of layers on each IPU; a text of several words that is not the name of a
-    /// layer becomes several names. Returns true if a list could mean either IPU indices or numbers
-    /// of layers; such a list stays as it is.
+    /// Resolves ambiguous forms of the user's split. If `--layers-per-ipu` has the IPU index of
+    /// each layer, these become the number of layers on each IPU. If `--splits` has one text of
+    /// several words that is not the name of a layer, each word becomes a name. Returns true if a
+    /// list of `--layers-per-ipu` could mean either IPU indices or numbers of layers; such a list
+    /// stays as it is.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
         if let Some(JudgedSplit::FirstLayers(names)) = &self.judged
             && let [text] = &names[..]
@@ -126,7 +129,7 @@ impl Request {
     /// - `--num-ipus`
     /// - `--mem-per-tile`, if it has several amounts: one IPU of each replica per amount
     /// - the number of IPUs in the user's split
-    /// - 16, the default of the original tool, if its solver or its memory model is selected
+    /// - 16 with `--solver greedy` or `--memory-model classic`
     /// - the lowest number of IPUs on which the model fits
     ///
     /// # Errors
@@ -157,8 +160,9 @@ impl Request {
         }
     }
 
-    /// Returns the objective of the request or, if it has none, the default objective. An error if
-    /// an option needs cycle counts and the profile has none.
+    /// Returns the objective of the request. The default is the time of a step or, without cycle
+    /// counts, the number of IPUs; for the greedy solver and the classic memory model, it is the
+    /// peak memory. An error if an option needs cycle counts and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
         let goal = self
             .goal
@@ -207,8 +211,8 @@ impl Request {
         ])
     }
 
-    /// Returns an error if the request has an option that the greedy search of the original tool
-    /// would ignore, since the result would mislead. The error names the first such option.
+    /// Returns an error if the request has an option that `--solver greedy` would ignore, since the
+    /// result would mislead. The error names the first such option.
     fn refuse_greedy(&self, ipus: IpuCount) -> Result<()> {
         first_true(&[
             (

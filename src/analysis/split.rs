@@ -28,8 +28,9 @@ impl<'a> Layers<'a> {
         &self.analysis.model
     }
 
-    /// Returns the position (index in the order In, layers, Out) of the layer `name`, or of `In`,
-    /// `Out` or `None`; no position if the model has no such layer.
+    /// Returns the position of the layer `name`, that is, its index in the order In, layers, Out.
+    /// `name` may also be `In` or `Out` (the operations before or after the layers) or, in the
+    /// classic memory model, `None`. Returns no position if the model has no such layer.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -289,9 +290,9 @@ pub struct SearchedLayers<'s> {
     /// The best split for the request, with the search that led to it; `None` if no search was
     /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// One entry per further profile (recorded with another available memory proportion) whose
-    /// costs the split uses for some stages: the indices of these stages, and the whole split with
-    /// the layers and the costs of this profile.
+    /// The further profiles (recorded with another available memory proportion) that some stages of
+    /// the split use for their memory and time. Each entry has the indices of these stages, and the
+    /// whole split with the layers and the memory of this profile.
     pub others: Vec<(Vec<usize>, SearchedLayers<'s>)>,
 }
 

@@ -178,8 +178,8 @@ struct Run {
 }
 
 impl Run {
-    /// Prints how many operations, layers, steps and tiles the model has, how its layers were
-    /// found, and the warnings about the layers.
+    /// Prints how many operations, layers, liveness steps and tiles the model has, how its layers
+    /// were found, and the warnings about the layers.
     fn describe(&self, layers: &Layers<'_>) {
         if let Some(note) = &layers.note {
             self.messages.summary(format!("layers: {note}"));

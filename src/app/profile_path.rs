@@ -19,8 +19,8 @@ const NAME: &str = "profile.pop";
 
 /// Replaces the path in `options` by the path of a profile. Sets `load_from_file` if the path leads
 /// to a saved model, which is recognized by its first bytes. A folder stands for the profile in the
-/// folder, or for a profile one folder below. If there are several profiles, since the program has
-/// several engines, the folder stands for the only profile that can be split.
+/// folder, or for a profile one folder below. If several folders below have a profile, as after a
+/// program with several engines, the only profile that can be split (with `--fit`, read) is used.
 ///
 /// # Errors
 /// If a folder has no profile, or has several profiles that can be split, or if `--fit` is given
@@ -54,8 +54,8 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // This is an error, and no reason to look one folder below: without the permission to open
-        // the folder, it is unknown whether the folder has a profile.
+        // Without the permission to open the folder, it is unknown whether the folder has a
+        // profile. So this is an error, and no profile is looked for one folder below.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }

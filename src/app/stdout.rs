@@ -19,8 +19,8 @@ use std::{
 /// the model fits.
 pub struct ResultWriter<W>(pub W);
 
-/// Returns `done`, the result of a write to standard output. If the write failed because the reader
-/// closed the pipe, returns `Ok(instead)`.
+/// Returns `done`, the result of a write to standard output, except if the write failed because the
+/// reader closed the pipe. That is no error, so `Ok(instead)` is returned.
 ///
 /// # Errors
 /// If standard output cannot be written to for another reason.

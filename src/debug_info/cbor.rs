@@ -17,7 +17,8 @@ const CHUNK: usize = 1 << 12;
 /// contexts, which is in the top-level map.
 const DEPTH: usize = limits::NESTED_ITEMS - 3;
 
-/// The rest of the CBOR file cannot be read: it ends too early, a read failed, or it is malformed.
+/// The error that the rest of a CBOR file cannot be read: the file ends too early, a read failed,
+/// or the file is malformed.
 #[derive(Debug)]
 pub struct Unreadable;
 
@@ -57,8 +58,8 @@ impl<R: Read> Items<R> {
         }
     }
 
-    /// Returns the header of the next CBOR item, or an end marker. Only this function pulls headers
-    /// from the decoder, so that the compiler inlines the call.
+    /// Returns the header of the next CBOR item, or an end marker. The decoder is called for a
+    /// header only here: the compiler inlines a function that is called at a single place.
     fn header(&mut self) -> Result<Header, Unreadable> {
         for _ in 0..=DEPTH {
             match self.decoder.pull()? {

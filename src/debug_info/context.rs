@@ -183,8 +183,8 @@ pub struct ContextRecord {
     pub on_cycle: bool,
 }
 
-/// The debug context that is being read: its record and its texts. The same draft is filled with
-/// one context after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts. One `Draft` is filled with all
+/// contexts in turn, so that its buffers are reused.
 #[derive(Default)]
 pub struct Draft {
     /// The debug context that is being read, without its texts; `first_field` and `field_count` are

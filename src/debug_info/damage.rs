@@ -15,9 +15,9 @@ pub fn shape(what: &str) -> FileError {
 /// `u32::MAX` is no index: it stands for a name that is outside the string table.
 const LIMIT: u32 = u32::MAX - 1;
 
-/// Returns the index that the next context, text or name of a debug file gets, if `count` were read
-/// before it. Returns an error if these are already [`LIMIT`]; the error calls them `what`, such as
-/// contexts.
+/// Returns the index that the next context, text or name of a debug file gets, if `count` of them
+/// were read before it. Returns an error if `count` is [`LIMIT`] or more; `what` is the word for
+/// them in the error, such as `contexts`.
 pub fn next_index(count: usize, what: &str) -> Result<u32> {
     let index = u32::try_from(count).ok().filter(|&index| index < LIMIT);
     index.ok_or_else(|| {

@@ -28,8 +28,8 @@ pub struct Reducible {
 impl MemoryModel<'_> {
     /// Returns the memory of each operation group (operations with one debug context) by itself:
     /// the bytes of a stage that has only this group, summed over all tiles. On each tile,
-    /// variables are counted at the step at which the group's variables take the most bytes on this
-    /// tile.
+    /// variables are counted at the liveness step at which the group's variables take the most
+    /// bytes on this tile.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];

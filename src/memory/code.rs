@@ -104,9 +104,8 @@ pub fn by_tile<'a>(
 
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let mut runs = bytes.runs();
-    // Usually `tiles` are all tiles of the model, so all `runs` of neighbouring tiles are returned.
-    // A look at the first and the last run shows this without a binary search, which reads distant
-    // memory addresses.
+    // `tiles` are usually all tiles of the model, so that no run has to be left out. The first and
+    // the last run show this without a binary search, which would read distant memory addresses.
     if tiles.start > 0 && runs.first().is_some_and(|run| run.to <= tiles.start) {
         runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     }
@@ -203,8 +202,8 @@ fn add_up(parts: &[&[TileRun]]) -> Vec<TileSum> {
     sums
 }
 
-/// Loads the bytes of code on `tiles` (at most `N` tiles) into `code`, which then sums them up for
-/// ranges of layers that grow layer by layer, with one sum for each [`CodeKind`].
+/// Loads the bytes of code on `tiles` (at most `N` tiles) into `code`, which then gives their sum
+/// for a range of layers, by [`CodeKind`], while the range grows by one layer at a time.
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -259,8 +258,8 @@ pub struct TileOverhead {
     /// bytes minus the code of all operations, but at least 0, by
     /// [`CodeKind`].
     pub code: [u64; 4],
-    /// Bytes of fragmentation on the tile in the one-IPU compilation: the recorded bytes that
-    /// belong to no variable.
+    /// Bytes of fragmentation on the tile: its recorded bytes beyond always-live variables and the
+    /// peak of all other variables.
     pub fragmentation: u64,
     /// All recorded bytes of the tile except the fragmentation. A stage that takes fewer bytes gets
     /// a proportional share of the fragmentation.

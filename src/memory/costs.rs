@@ -80,9 +80,9 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table of the same ranges of layers with one number each: the lower bound on the
-    /// bytes of a stage with these layers, which holds for any number of stages after it. Bytes
-    /// that depend on this number, such as the stash of a pipeline, are left out.
+    /// Returns a table of the same ranges of layers with one number for each range: a lower bound
+    /// on the bytes of a stage with these layers, however many stages follow it. Bytes that depend
+    /// on how many stages follow, such as the stash of a pipeline, are left out.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())

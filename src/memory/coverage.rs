@@ -222,8 +222,9 @@ impl MemoryModel<'_> {
 
     /// Splits the recorded bytes at `memory_peak` into bytes of layers, bytes of overhead (which
     /// every stage needs) and a rest. Returns one entry per category of variables in the profile,
-    /// by its name. If several categories hold one kind of code, the first of them gets the bytes
-    /// of all. Categories without bytes are left out.
+    /// by its name. If the profile divides one kind of code, such as exchange code, into several
+    /// categories, their bytes are all in the entry of the first. Categories without bytes are left
+    /// out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()

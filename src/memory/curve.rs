@@ -113,10 +113,11 @@ impl MemoryModel<'_> {
     }
 
     /// Returns whether certain variables are live at `step` in a stage with the positions `stage`
-    /// (end exclusive), also if the pipeline recomputes layers. `class` is the equivalence class of
-    /// the variables (variables that are live at the same steps), and `set` their use set (the
-    /// operations that use them). `is_code` says whether the variables hold code: in the full
-    /// memory model such variables are never live, since recorded bytes of code replace them.
+    /// (end exclusive). In a pipeline, this may differ from the profile, for example if layers are
+    /// recomputed. `class` is the equivalence class of the variables (variables that are live at
+    /// the same steps), and `set` their use set (the operations that use them). `is_code` says
+    /// whether the variables hold code: in the full memory model such variables are never live,
+    /// since recorded bytes of code replace them.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,

@@ -62,8 +62,8 @@ impl<Item: Copy> Entries<Item> {
 
     /// Adds an item, such as the bytes of a variable, to all ranges of layers that contain both the
     /// layer `with` and at least one of `layers` (ascending). An item that is stored for one start
-    /// also applies to ranges with later starts. For starts that are too late for a range to
-    /// contain both, `undo`, the negative of the item, is stored as well.
+    /// also applies to all later starts. So `undo`, the negative of the item, is stored for the
+    /// first start to which the item no longer applies, and cancels it.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;

@@ -130,9 +130,10 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // During a weight update all parameters are on the chip, so their bytes are counted
-                // even if they are not live at the step. The bytes of tensors that the update makes
-                // are counted as optimizer state, not as variables.
+                // If the stage has its peak in a weight update, all its parameters that stay on the
+                // chip are counted, even those that the profile lists as live at some steps only.
+                // The bytes of tensors that the update makes are counted as optimizer state, not as
+                // variables.
                 let is_filled = update.is_some_and(|update| update.of(number).fills_holes)
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);

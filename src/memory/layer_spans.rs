@@ -24,11 +24,12 @@ impl MemoryModel<'_> {
     /// Returns spans of consecutive liveness steps that belong to one layer, in the order of steps.
     ///
     /// - A step belongs to the layer of the operation that runs at this step. If several operations
-    ///   run at it, the one that runs for the fewest steps decides.
+    ///   run at it, the one that runs for the fewest steps decides. Operations that belong to more
+    ///   than one layer are ignored.
     /// - A step without a layer belongs to a span if it lies between steps of the span's layer, and
     ///   otherwise to no span.
     /// - If there are more than 600 spans, all steps are cut into at most 600 pieces of equal
-    ///   length instead. Each piece belongs to the layer that most of its steps have.
+    ///   length instead. Each piece belongs to the most frequent layer of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);

@@ -179,8 +179,8 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
-    /// A memory model without a pipeline has none, so new flows are made. They have no live ranges
-    /// for the stages of a pipeline yet.
+    /// A memory model without a pipeline stores no flows, so they are then made from the profile,
+    /// without the steps at which variables are live in stages of a pipeline.
     fn flows_or_new(&self) -> Flows {
         self.flows
             .clone()

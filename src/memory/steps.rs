@@ -135,9 +135,9 @@ pub fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
 }
 
 /// Cuts a sequence of liveness steps (or tiles) into pieces at both ends of each of `ranges`. Each
-/// range is half-open and has an owner, such as a layer. Calls `visit` for each piece that is in a
-/// range, in ascending order: with its first step, its end (exclusive), and the owners of all
-/// ranges around the piece. Each owner comes with the number of its ranges around the piece.
+/// range is half-open and has an owner, such as a layer. Calls `visit` in ascending order for each
+/// piece that any range contains: with the first step of the piece, its end (exclusive), and the
+/// owners of all ranges that contain it, each with the number of these ranges.
 pub fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

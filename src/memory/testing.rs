@@ -11,8 +11,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Returns `part` if a test shall run only every `part`-th of its cases, to save time. Returns 1,
-/// for all cases, if the environment variable `SEEDS` is set.
+/// Returns which share of its cases a test runs: every `part`-th case, to save time, so that the
+/// result is `part`. The result is 1, for all cases, if the environment variable `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -37,9 +37,9 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
     from.parse().expect("a seed")..to.parse().expect("a seed")
 }
 
-/// Makes a random training model of some layers on three tiles, with operations in any pass. For
-/// one seed, different values of `compilation` (0, 1, 2, ...) give the same model with different
-/// bytes of variables.
+/// Makes a random training model of some layers on three tiles. Other values of `compilation` give
+/// the model of the same seed with other bytes of variables, as if it were compiled with other
+/// settings.
 pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,5 +1,6 @@
-//! Compares the memory of stages and ranges of layers, the bytes between layers, and live curves
-//! with the rules of docs/model.md applied directly to random models.
+//! Checks the fast computation of memory on random models: of the bytes of stages and ranges of
+//! layers, of the bytes between layers, and of the live bytes at each step. The expected numbers
+//! come from the rules of docs/model.md, applied directly.
 
 use super::*;
 use crate::{memory::LiveCurve, profile::LiveClasses};
@@ -77,9 +78,10 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // The memory model counts as overhead the recorded code beyond the predicted code of all
-        // operation groups, even of groups without an operation, which random models have. Each
-        // group gets an operation here, so that the predicted code of all groups can be summed up.
+        // The overhead of a stage includes the code that the compiler recorded beyond the code of
+        // all operation groups. Some groups of a random model have no operation, but their code
+        // counts too. In this copy of the model, each group has an operation in position 0, so
+        // that the code of this position is the code of all groups.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()

@@ -13,8 +13,9 @@ struct LiveShare<'a> {
     bytes: u64,
 }
 
-/// A table with one row and one column per position (In, layers, Out). `matrix[a][b]` has bytes of
-/// variables, such as those that `a` and `b` share, or that `a` passes on to `b`.
+/// A table of bytes with one row and one column per position (In, layers, Out). Depending on the
+/// table, `matrix[a][b]` has the bytes of the variables that `a` and `b` share, or of those that
+/// `a` passes on to `b`.
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
@@ -66,10 +67,10 @@ impl MemoryModel<'_> {
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
-    /// pipeline with a split point at the boundary sends for one micro-batch: a number for the
-    /// forward pass, and one for the backward pass. The boundary with index n comes after the
-    /// position n. If Out (the operations after the last layer) is on the first IPU, one more entry
-    /// is for the boundary between the last position and Out.
+    /// pipeline split there sends for one micro-batch. An entry has two numbers: the bytes of the
+    /// forward pass, and those of the backward pass. Entry n is for the boundary after the position
+    /// n. If Out (the operations after the last layer) is on the first IPU, one more entry is for
+    /// the boundary between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new();
         let mut sent = [Vec::new(), Vec::new()];

@@ -86,11 +86,11 @@ impl<'a> CountedUses<'a> {
 
 impl<'a> MemoryModel<'a> {
     /// Calls `visit` with the half-open ranges of liveness steps at which variables are live
-    /// (`None` for all steps), and with a condition on stages ([`MemoryModel::has_part`]): the
-    /// variables are live at these steps only in stages that meet it. If the steps differ between
-    /// stages of a pipeline, `visit` is called once for each condition. It is not called for
-    /// variables that take no memory in the forward and the backward pass, such as optimizer state
-    /// that is off the chip. `number` is the index of the variables in [`CountedUses`].
+    /// (`None` for all steps), and with a condition that a stage must meet for these ranges to
+    /// apply ([`MemoryModel::has_part`]). If the ranges differ between stages of a pipeline,
+    /// `visit` is called once for each condition. It is not called for variables that take no
+    /// memory in the forward and the backward pass, such as optimizer state that is off the chip.
+    /// `number` is the index of the variables in [`CountedUses`].
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -113,9 +113,9 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns whether a stage with the positions `stage` (end exclusive) meets a condition of
-    /// [`MemoryModel::each_life`]. The stage must have at least one position (In, a layer or Out)
-    /// of the set `counted` and, if `with` is a position, this position too.
+    /// Returns whether the live ranges that [`MemoryModel::each_life`] gives with a condition apply
+    /// to a stage. `stage` are its positions (end exclusive). At least one of them (In, a layer or
+    /// Out) must be in the set `counted`. If `with` is a position, it must be one of them too.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -125,9 +125,9 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns for each lane (tile) the bytes in `all` that a stage with the positions `stage` (end
-    /// exclusive) has. Each item of `all` is a set of positions (In, layers, Out) and bytes. A
-    /// stage with any position of the set has these bytes.
+    /// Sums up, for each lane (tile), the bytes in `all` that a stage has. `stage` are its
+    /// positions (end exclusive). Each item of `all` has bytes and a set of positions (In, layers,
+    /// Out): the stage has these bytes if any of its positions is in the set.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],
@@ -258,8 +258,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A tile may list a use (group of variables) several times. The merged list must have
-            // the use as often as the tile that lists it most often.
+            // A use is a group of variables, and a tile may list it several times. The merged list
+            // must have it as often as the tile that lists it most often; otherwise the test fails.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -263,8 +263,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
 }
 
 /// Returns the bytes of vertex state that the compiler recorded for each distinct compute set;
-/// `None` if the profile lacks them for any of these sets. Each entry also has the factor 1,
-/// because [`TileBytes::sum`] takes bytes with a factor.
+/// `None` if the profile lacks them for any of these sets. Each item is paired with 1, because
+/// [`TileBytes::sum`] takes pairs of bytes and a factor.
 fn exact<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
 ) -> Option<Vec<(&'a TileBytes, u64)>> {

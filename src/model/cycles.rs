@@ -1,8 +1,8 @@
 //! Computes the cycles of operations, and of layers by pass (docs/model.md, "Time").
 //!
-//! Executed (measured) and estimated cycles cover the same work: compute sets and exchanges, where
-//! each step is as long as its slowest tile. Stream copies wait for the host and syncs wait for
-//! other tiles, so their executed cycles belong to no layer.
+//! Executed (measured) and estimated cycles cover the same work: compute sets and exchanges, each
+//! as long as on its slowest tile. Stream copies wait for the host and syncs wait for other tiles,
+//! so their executed cycles belong to no layer.
 //!
 //! If several operations run the same program, as in a function that is called several times, the
 //! program's cycles are divided in proportion to how often each operation runs the program. The
@@ -36,7 +36,7 @@ pub enum CycleSource {
     /// Cycles were measured while the compiled program ran on IPUs.
     Executed {
         /// Number of measured calls of `Engine::run` (rows of the table `runs`). If the profile
-        /// does not record the number, it is 0, and all steps count as one run.
+        /// does not record the number, it is 0, and all measured cycles count as those of one run.
         runs: u64,
     },
     /// Cycles are the compiler's estimates for one execution of each control program, since the
@@ -101,11 +101,11 @@ impl WorkCycles {
     }
 }
 
-/// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
-/// compiler's estimates. `cluster_of` has the cluster (programs that use the same variables) of
-/// each program within its operation group. `backward` has the liveness steps of each program and
-/// the first step of the backward pass; it is `None` for inference. Returns `Ok(None)` if the
-/// profile has no cycles.
+/// Sums up the cycles of each operation. They are measured (executed) cycles or, if none were
+/// recorded, the compiler's estimates. `cluster_of` has the cluster (programs that use the same
+/// variables) of each program within its operation group. `backward` has the liveness steps of each
+/// program and the first step of the backward pass; it is `None` for inference. Returns `Ok(None)`
+/// if the profile has no cycles.
 ///
 /// # Errors
 /// If the cycles exceed [`limits::CYCLES`]; the error is a warning.
@@ -142,9 +142,9 @@ pub fn of_operations(
             sums.add((None, None), kind, cycles, 0);
         }
     }
-    // If a program is reached by several sequences of Calls, its cycles are divided in proportion
-    // to how often the program runs on each of them. Shares are differences of cumulative sums, so
-    // that no cycle is lost to rounding.
+    // If several sequences of Calls lead to a program, its cycles are divided among them in
+    // proportion to how often the program runs in each. Shares are differences of cumulative sums,
+    // so that no cycle is lost to rounding.
     let mut earlier = vec![0u128; all_executions.len()];
     for (visit, &(path, number)) in found.walk.visits.iter().enumerate() {
         let program = number as usize;
@@ -187,8 +187,8 @@ fn recorded(
         ));
     }
     let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
-    // The compiler's estimate is for one execution of a compute set or exchange. Other programs
-    // have no estimates.
+    // The compiler estimates the cycles of one execution of a compute set or exchange, so they are
+    // multiplied by the number of executions. Other programs have no estimates.
     let all = |program: usize| {
         let once = u128::from(estimated[program]) * u128::from(is_work(program));
         u64::try_from(once * executions[program]).unwrap_or(u64::MAX)
@@ -296,8 +296,8 @@ impl PassCycles {
     }
 }
 
-/// The cycles of one run of the program at each position (In, each layer, Out). Each number is the
-/// mean of all measured runs, rounded up.
+/// Cycles of the program at each position (In, each layer, Out). Each number is for one run of the
+/// program: the mean of all measured runs, rounded up.
 #[derive(Debug, Clone)]
 pub struct CyclesByLayer {
     /// The source of all cycles in this struct: measured while the program ran (executed), or
@@ -340,9 +340,9 @@ impl Model {
             let (operation, place) = (&self.operations[number], placement.operations[number]);
             let is_after = operation.window.is_some_and(|(start, _)| start > end);
             let pass = match operation.pass {
-                // A backward operation that belongs to no single layer and runs after the backward
-                // passes of all layers, such as a norm of all gradients, prepares the update of
-                // weights. So its cycles count as part of the update.
+                // An operation of the backward pass that belongs to no single layer, and that runs
+                // after the backward passes of all layers, prepares the weight update. An example
+                // is a norm of all gradients. So its cycles count as part of the update.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
@@ -369,10 +369,9 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last liveness step at which the backward pass of the layers, of In (before the
-    /// first layer) and of Out (after the last layer) is at work. Operations without cycles do not
-    /// count, nor do operations that belong to none of these, such as a norm of all gradients.
-    /// Returns `u32::MAX` if no operation counts.
+    /// Returns the last liveness step of the backward pass of any position (In, a layer or Out).
+    /// Operations without cycles do not count, nor do operations without a position of their own,
+    /// such as a norm of all gradients. Returns `u32::MAX` if no operation counts.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> u32 {
         self.operations
             .iter()
@@ -434,8 +433,8 @@ impl LayerSums {
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
                 // If Out (the operations after the last layer) runs on the first IPU, place 0 is
-                // both In (the operations before the first layer) and Out. In `by_pass`, they are
-                // separate places: Out gets half of these cycles if they belong to both places, and
+                // both In (the operations before the first layer) and Out. The part of its cycles
+                // that Out has is also added to `out`: half if they belong to both In and Out, and
                 // all if they belong only to Out.
                 let places = placement.by_pass.sets.places(set);
                 if places.contains(&(placement.positions.len() as u32)) {

@@ -90,8 +90,8 @@ struct Use {
     role: Role,
 }
 
-/// The nodes of the data flow, and for each use set (variables that the same operation groups use)
-/// the uses of its variables, ascending by liveness step.
+/// The nodes of the data flow, and one list per use set (variables that the same operation groups
+/// use): the liveness steps that use these variables, ascending.
 pub struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
@@ -100,8 +100,8 @@ pub struct FlowUses {
 impl FlowUses {
     /// Finds the nodes of the data flow, and for each use set (the operation groups that use a
     /// variable) the steps that use its variables. A node is a series of steps of one operation, or
-    /// all steps of a call of a function that is called from several places. `sites` has these
-    /// calls; of nested ones, the outermost is the node.
+    /// all steps of a call of a function that is called from several places. `sites` has the calls
+    /// of such functions; if they are nested, the outermost call is the node.
     pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,

@@ -72,8 +72,8 @@ pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
 /// the path and the modules of the text.
 pub type Way = fn(&[&str], &[&str]) -> bool;
 
-/// Ways in which a text names a module by its whole path. For the module `encoder.layer`, the text
-/// is this path, or the name of the model and this path, such as `bert.encoder.layer`.
+/// Two ways in which a text names a module by its whole path: the text is the path, such as
+/// `encoder.layer`, or the name of the model and the path, such as `bert.encoder.layer`.
 pub const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),

@@ -51,8 +51,8 @@ pub enum LayerOrder {
     Steps,
 }
 
-/// The index that means "no layer", for which entry 0 of
-/// [`Layering::names`](super::Layering::names) is reserved.
+/// Stands for "no layer" in place of the index of a layer. Entry 0 of
+/// [`Layering::names`](super::Layering::names) is therefore empty.
 pub const NO_LAYER: u32 = 0;
 
 /// The texts of the capture groups of one match of the layer regex. They identify a layer: matches

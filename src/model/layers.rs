@@ -28,25 +28,26 @@ pub struct Layering {
     /// The modules of the model, if they are the layers. If a regex found the layers instead, the
     /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Names in the user's options that stand for modules or operations and not for layers. Each
-    /// comes with the index of the operation at which the module or operation begins: in a
-    /// [`Named::Layer`] if a layer or Out (the operations after the last layer) also begins there,
+    /// Names that the user gave in options for modules or operations rather than layers. Each comes
+    /// with the index of the operation with which the module or operation begins. The index is in a
+    /// [`Named::Layer`] if a layer or Out (the operations after the last layer) begins there too,
     /// and otherwise in a [`Named::Inside`]. Elsewhere, these variants hold indices of layers.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
 
-/// How to find the layer in a text, such as the name of a variable.
+/// A way to find the layer that a text belongs to, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text reveals its layer: [`Layering::of`] got the layer of each operation, but no regex
-    /// and no modules by which to search a text.
+    /// No text belongs to a layer, because neither a regex nor modules are known that show how
+    /// names contain a layer. This is so if [`Layering::of`] was given the layer of each operation.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// A text that is the name of a parameter has the first layer that uses the parameter. Any
-    /// other text has the layer of the module whose path it contains, such as `encoder.layer.3`.
+    /// Texts are searched for modules. The name of a parameter belongs to the first layer that uses
+    /// the parameter, and any other text to the layer of the module whose path it contains, such as
+    /// `encoder.layer.3`.
     Modules,
 }
 
@@ -220,8 +221,9 @@ impl Layering {
                 return layers.with_modules(&model.operations, part);
             }
             let at_module = |ways| layers.tree(model).first_of_module(name, ways);
-            // A name that is the whole path of a layer or module stands only for it. Paths of which
-            // the name is only a part are then not considered.
+            // If a name is the whole path of a layer or module, it stands only for this layer or
+            // module, and not for others whose paths contain the name. So whole paths are tried
+            // first.
             for way in WHOLE.chunks(1) {
                 if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
                     return layers;
@@ -248,9 +250,9 @@ impl Layering {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Iterates over the places that `name` (given by the user) stands for, as indices: 0 for In
-    /// (what runs before the layers), the index of a layer in [`names`](Self::names), or the number
-    /// of names for Out (what runs after the layers).
+    /// Iterates over the places in the layer order that the user's `name` stands for, as indices: 0
+    /// for In (what runs before the layers), the index of a layer in [`names`](Self::names), or the
+    /// number of names for Out (what runs after the layers).
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
         let known = self
@@ -270,10 +272,11 @@ impl Layering {
     }
 
     /// Iterates over the names that the user gave for modules or operations rather than layers.
-    /// Each comes with the index of its place: 0 for In (the operations before the first layer), an
-    /// index into [`names`](Self::names) for a layer, or the length of [`names`](Self::names) for
-    /// Out (the operations after the last layer). The index is in a [`Named::Layer`] if the place
-    /// begins with the module or operation, and otherwise in a [`Named::Inside`].
+    /// Each comes with the place of the module or operation: 0 for In (the operations before the
+    /// first layer), the index of a layer in [`names`](Self::names), or the length of
+    /// [`names`](Self::names) for Out (the operations after the last layer). This number is in a
+    /// [`Named::Layer`] if the place begins with the module or operation, and otherwise in a
+    /// [`Named::Inside`].
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         let place = move |operation| self.place(operation, &layers);

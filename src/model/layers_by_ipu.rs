@@ -53,8 +53,8 @@ impl LayersByIpu {
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
             // If several IPUs have equally many vertices of a layer, the layer belongs to the first
-            // of these IPUs. As `max_by_key` returns the last of several maxima, the IPUs are
-            // searched from last to first.
+            // of them. Since `max_by_key` returns the last of equal maxima, the IPUs are searched
+            // in reverse order.
             let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
             if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);

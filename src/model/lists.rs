@@ -1,4 +1,4 @@
-//! Functions on lists that several parts of the model need.
+//! Small functions on lists, such as sorting without duplicates, that several modules need.
 
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -10,10 +10,10 @@ pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
-/// Sums up values (such as bytes) that items (such as operations) pass on to later items. Each
-/// entry of `passed` has the item that makes a value, the last item that uses it, and the value.
-/// Returns `count + 1` sums: entry `n` sums up the values that items before `n` make and that item
-/// `n` or a later one uses.
+/// Sums up, for each point in a list of `count` items, the values that are passed on there, such as
+/// the bytes that operations pass on to later operations. Each entry of `passed` has the item that
+/// makes a value, the last item that uses it, and the value. Returns `count + 1` sums: entry `n`
+/// has the values that items before `n` make and that item `n` or a later one uses.
 pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>) -> Vec<i64> {
     let mut changes = vec![0; count + 1];
     for (from, to, value) in passed {

@@ -101,15 +101,16 @@ pub struct Model {
     /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
     /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
-    /// One entry per call of a function that is called from several places: the function, as the
-    /// index of its body among the profile's programs. A call has no entry if debug contexts give
-    /// the operations in it names of their own.
+    /// One entry per call of a function that is called from several places: the called function, as
+    /// the index of its body among the profile's programs. A call is left out if debug contexts
+    /// give the operations in it names of their own.
     pub calls: Vec<u32>,
     /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
     /// One entry per vertex type of the profile: the bytes of the vertex type's code on each tile.
     pub vertex_code: Vec<TileBytes>,
-    /// The programs that have vertex state or exchange code, each with its operation group.
+    /// The programs that run a compute set or an exchange, each with its operation group and the
+    /// bytes of its vertex state or exchange code.
     pub programs: Vec<OwnedProgram>,
     /// The memory of each tile, and of each category of variables, as the compiler recorded it.
     pub recorded: Recorded,
@@ -148,8 +149,9 @@ pub struct LayerRegexes {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
-    /// Bytes of parameters: variables that are live on the first and the last step, or that their
-    /// debug context marks as variables of the framework (docs/model.md, "Variables").
+    /// Bytes of parameters. A variable is a parameter if it is live on the first and the last step,
+    /// or if its debug context marks it as a variable of the framework (docs/model.md,
+    /// "Variables").
     pub(crate) parameters: u64,
 }
 

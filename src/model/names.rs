@@ -166,8 +166,9 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether the debug context or the name marks an operation as part of the backward
-    /// pass, and whether they mark the operation as an update of weights (docs/model.md, "Passes").
+    /// Returns two values: whether the debug context or the name of an operation marks it as part
+    /// of the backward pass, and whether they mark it as an update of weights (docs/model.md,
+    /// "Passes").
     fn is_backward_or_update(&self, context: Position, name: &str) -> (bool, bool) {
         let text = |field| self.debug_info.text(context, field);
         match self.layer {
@@ -301,10 +302,10 @@ pub fn op_type(opid: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
-/// Returns the name of an operation that is a Call or a tensor, or that has no name, such as
-/// `Call(3)` or `Tensor(1)/w`. It consists of the type (`name`), `instance` in parentheses, and a
-/// slash with the id `tensor`. An unknown type is replaced by `Tensor` or `Anonymous`; other
-/// unknown parts are left out.
+/// Builds a name, such as `Call(3)` or `Tensor(1)/w`, for an operation that is a Call or has no
+/// name of its own. The name begins with `name` or, if that is empty, with `Tensor` if there is a
+/// tensor id, and otherwise with `Anonymous`. `instance` follows in parentheses, and the id
+/// `tensor` after a slash; each is left out if it is `None`.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

@@ -95,10 +95,10 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let needed = needed_tolerance(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // Of variables that are no parameters, an update uses fewer than `tolerated` bytes that are
-        // live after its last step, and fewer than `tolerated` bytes from the forward pass. This
-        // permits single numbers, such as a scale of all gradients. But in an operation marked as
-        // backward, even a single number may be a gradient.
+        // Apart from parameters, an update of weights uses fewer than `tolerated` bytes that are
+        // live after its last step, and fewer than `tolerated` bytes from the forward pass. So it
+        // may use a single number, such as a scale of all gradients. In an operation marked as
+        // backward, even a single number may be a gradient, so there `tolerated` is 1.
         let tolerated = if operation.is_backward { 1 } else { number };
         if needed[operation.group as usize] < tolerated {
             operation.is_update = true;
@@ -229,8 +229,8 @@ fn needed_tolerance(model: &Model, backward_start: u32) -> Vec<u64> {
         let is_of_others = sets.groups(set).nth(1).is_some();
         for group in sets.groups(set) {
             // `left` limits the work: summed over all variables, at most [`limits::ENTRIES`] users
-            // (operation groups) are visited. Only a profile that was made to take long to analyse
-            // has more. For such a profile, no operation is taken as an update.
+            // (operation groups) are visited. Only a profile crafted to slow down the analysis has
+            // more. For such a profile, no operation is taken as an update.
             if left == 0 {
                 return vec![u64::MAX; groups.len()];
             }

@@ -171,9 +171,9 @@ impl ProfileLookup {
 /// A program of the profile, with its name and the first operation to which the program belongs.
 #[derive(Debug)]
 pub struct StepProgram {
-    /// Type of the program (table `program_types`), followed by the name of the compute set that it
-    /// runs, or else by its own name: `OnTileExecute`, for example, and the name `conv/Convolve`.
-    /// An empty name is left out.
+    /// Type of the program (table `program_types`), a space, and the name of the compute set that
+    /// it runs or, without one, its own name: `OnTileExecute conv/Convolve`, for example. If the
+    /// name is empty, this is the type alone.
     pub name: String,
     /// The first operation that the program belongs to, as an index into
     /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no

@@ -53,11 +53,10 @@ pub fn refine(
 }
 
 /// Divides use sets (variables with the same users) so that all variables of a set also have the
-/// same value. A value is the index of a label (name of the tensor), or the use set of a related
-/// variable (the partner), such as the weight of an optimizer's moment. `values` has pairs of a
-/// variable and its value; variables without a value stay in their set. `mark` returns the label
-/// and the partner of a new set from the label of the divided set and the value. Returns the sets
-/// that were divided.
+/// same value. The value is the index of a label (name of the tensor), or the use set of a partner,
+/// such as the weight to which an optimizer's moment belongs. `values` has pairs of a variable and
+/// its value; other variables stay in their sets. A new set gets the label and the partner that
+/// `mark` computes from the label of the old set and the value. Returns the sets that were divided.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -102,8 +101,8 @@ struct Pairing<'a> {
 impl Pairing<'_> {
     /// Finds the weights to which variables such as an optimizer's moments belong (their partners).
     /// Only operations that work on the weights of the whole model, such as an optimizer, are
-    /// searched. A variable with which only such an operation computes has as its partner a
-    /// variable of the same compute set with which other operations compute too. Returns the
+    /// searched. If no other operation computes with a variable of such an operation, its partner
+    /// is a variable of the same compute set with which other operations compute too. Returns the
     /// variables with exactly one partner, ascending, and the use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let runs_vertices = |program: &u32| self.profile.programs.compute_set(*program).is_some();

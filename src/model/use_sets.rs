@@ -23,7 +23,8 @@ pub struct UseSets {
     nodes: Vec<Node>,
 }
 
-/// A use set (operation groups that use certain variables): a smaller use set and one more group.
+/// A use set (the operation groups that use certain variables), stored as the index of a smaller
+/// use set and one more operation group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     smaller: u32,
@@ -178,8 +179,9 @@ fn of_variables<'a>(
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
     // One entry per use set (the operation groups that use a variable): the latest operation group
-    // that uses variables of this set, and the larger set with this group, to which these variables
-    // move. Groups are added one after the other, so only the latest one is needed.
+    // that uses some of its variables, and the use set to which these variables move. That is the
+    // set with this group added, or the same set if it has the group. Groups are added one after
+    // the other, so no earlier group is needed.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {

@@ -115,10 +115,10 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // Threads add up the bytes of parts of the list of groups, by equivalence class (variables
-        // that are live at the same steps) and use set. Each part needs a table with one entry per
-        // class. So there are fewer parts if there are many classes, since a table should be
-        // smaller than its part.
+        // Several threads add up bytes by equivalence class (variables that are live at the same
+        // steps) and use set, each for one part of the list of groups. Each part needs a table with
+        // one entry per class, which should be smaller than the part. So there are fewer parts if
+        // there are many classes.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
         let (counts, bytes) = equal_parts(count, parts)
             .into_par_iter()

@@ -190,9 +190,9 @@ pub fn nearly_always_live(
     ))
 }
 
-/// Returns the warning about variables that are live at nearly all of the model's `steps` liveness
-/// steps. `bytes` is the sum of their bytes. `all` has one entry per variable: the number of steps
-/// at which it is not live, and the first and the last of them.
+/// Returns the warning about variables that are live at nearly all of the `steps` liveness steps of
+/// the model. `bytes` is the sum of the sizes of these variables. `all` has one entry per variable:
+/// at how many steps the variable is not live, and the first and the last of these steps.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

@@ -81,10 +81,11 @@ impl Walk {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// Returns how often each visited program runs if each root of the program tree runs once.
-    /// `repeats` maps the index of a Repeat to its number of iterations; the body of a Repeat that
-    /// is not in the map runs once. Any other child runs once for each time that its parent lists
-    /// it, even if it is one of several branches. Results are limited to [`limits::EXECUTIONS`].
+    /// Returns how often each visited program runs if each root of the program tree runs once. For
+    /// each run of a Repeat, its body runs as often as the map `repeats` says for the index of the
+    /// Repeat, or once if the map does not have it. For each run of any other program, each entry
+    /// in its list of children runs once, even if the children are branches of which only one is
+    /// taken. Results are limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {

@@ -24,7 +24,7 @@ pub struct Cells<'r> {
     pub table: &'static str,
     pub columns: Columns,
     pub tiles: u32,
-    /// Number of bytes of texts and blobs that the scan of a table may still read. The bound keeps
+    /// Number of bytes of texts and blobs that the scan of a table may still read. This limit keeps
     /// a damaged file from filling the memory.
     pub payload_left: &'r Cell<u64>,
 }
@@ -36,8 +36,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the rowid of the row, which is always an integer. `column` is the index of the cell
-    /// that holds it: the index of the rowid in `columns`, or, if the rowid is none of these
-    /// columns, the number of `columns`, since it is then stored after them.
+    /// that holds it. If the rowid is not among the columns that the scan reads, it is stored in
+    /// one more cell after theirs, so `column` is the number of these columns.
     #[inline(always)]
     pub fn rowid(&self, column: usize) -> i64 {
         self.value(column).as_i64().unwrap_or_default()
@@ -224,8 +224,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the sum of `parts` on each tile. Each part has one number of bytes per tile, decoded
-    /// from a cell of this row. If the sum on a tile exceeds 32 bits, the error always names the
-    /// cell in column 1, even if other columns were added.
+    /// from a cell of this row. If the sum on a tile exceeds 32 bits, returns an error that names
+    /// the cell in column 1, whichever cells the parts come from.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))

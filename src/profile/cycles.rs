@@ -120,8 +120,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 }
 
 /// Reads the executed cycles of each IPU, summed over all steps of all runs. The cycles of a step
-/// on an IPU are the cycles of the slowest tile of that IPU. Rows without an IPU are sums over all
-/// IPUs and are skipped. Returns `None` if no row has an IPU.
+/// on an IPU are the cycles of the slowest tile of that IPU. Rows without an IPU are taken for sums
+/// over all IPUs and skipped. Returns `None` if no row has an IPU.
 pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
@@ -187,14 +187,15 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
 
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
-/// Reads the compiler's estimates of cycles in `table`. Returns a map from the id of each row with
-/// an estimate to the cycles of the slowest tile of all IPUs.
+/// Reads the compiler's estimates of the cycles of the compute sets or exchanges in `table`.
+/// Returns a map from the id of each row with an estimate to the cycles of its slowest tile.
 ///
-/// The column with the estimates depends on the report format. Both `ids` and `in_place` name the
-/// column with the id of a row, and then one of the columns with estimates:
-/// - `ids`, from format 3.2 on: a list with one id per IPU. `slowest` maps such an id (of a row in
-///   `compilation_cycles_by_tile`) to the cycles of the slowest tile of the IPU.
-/// - `in_place`, in older formats: the cycles of each tile.
+/// The report format decides which column has the estimates, so there are two pairs of columns.
+/// The first column of a pair has the id of the row, and the second one has the estimate:
+/// - `ids`, from format 3.2 on: the estimate is a list with the id of one row of
+///   `compilation_cycles_by_tile` per IPU. `slowest` maps such an id to the cycles of the slowest
+///   tile of the IPU.
+/// - `in_place`, in older formats: the estimate is the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,

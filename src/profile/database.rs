@@ -222,9 +222,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        // Maximum number of bytes of texts and blobs that are read from one table; a damaged file
-        // can seem to have more. It exceeds the size of the file, since a text in UTF-16 grows by
-        // half when it is read, and a cell may be read twice.
+        // A query reads at most this many bytes of texts and blobs, since the texts and blobs of a
+        // damaged file may have far more bytes than the file. The limit exceeds the size of the
+        // file: a text in UTF-16 grows by half when it is read, and a cell may be read twice.
         let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let batch = RowBatch::new(connection).map_err(&failed)?;
@@ -287,7 +287,8 @@ pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order:
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What this entry of the schema is, such as `a view`; `None` if it is a table.
+    /// What the profile has under this name instead of a table, such as `a view`; `None` for a
+    /// table.
     instead: Option<&'static str>,
     /// Maps the name of each column, in lower case, to whether SQLite computes the values of the
     /// column when they are read.

@@ -28,8 +28,8 @@ pub enum BlobError {
     /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// The blob has a number of bytes or vertices on one tile that exceeds 32 bits, more than any
-    /// tile has. The field of the error is this number.
+    /// The blob says that one tile has 2^32 or more bytes or vertices, which no tile can have. The
+    /// field of the error is this number of bytes or vertices.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
     /// The number of values in the blob (first field) differs from the number of tiles (second
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn runs_and_literals() {
-        // In a run-length list, the header 5 stands for two literal values, the header 6 for three
-        // times the same value.
+        // The run-length list has two runs. The header 5 announces two literal values, 1 and 2;
+        // the header 6 announces that the next value, 9, is repeated three times.
         let blob = [0x85, 0x81, 0x82, 0x86, 0x89];
         assert_eq!(decode_rle(&blob, 5), Ok(vec![1, 2, 9, 9, 9]));
         assert_eq!(encode_rle(&[1, 2, 9, 9, 9]), blob);

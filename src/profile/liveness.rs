@@ -171,10 +171,10 @@ impl LiveClasses {
         (peak.0 as u64, peak.1)
     }
 
-    /// Returns one entry per liveness step: how the live bytes in `all` change at that step. One
-    /// more entry has the change after the last step. An entry of `all` is the index of an
-    /// equivalence class (variables that are live on the same steps), and the bytes of variables of
-    /// this class.
+    /// Returns by how many bytes the live bytes change at each liveness step from the step before,
+    /// and in one more entry after the last step. Each entry of `all` has the bytes of some
+    /// variables, and before them the index of their equivalence class, which says when they are
+    /// live.
     pub(crate) fn changes(&self, all: impl Iterator<Item = (u32, i64)>) -> Vec<i64> {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -323,9 +323,9 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the number, the first and the last of the steps that an equivalence class misses if
-    /// it is live in `ranges`; `None` if it is not nearly always live. The model of this test has
-    /// ten steps, of which 0, 1, 4, 8 and 9 are idle: no program computes or moves data there.
+    /// Finds the steps that an equivalence class misses if it is live in `ranges`, and returns
+    /// their number, the first and the last of them; `None` if the class is not nearly always live.
+    /// This test has ten steps, and no data is computed or moved at the steps 0, 1, 4, 8 and 9.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

@@ -112,7 +112,7 @@ impl Profile {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Empties the lists of variables that programs use, the labels of variables, and the memory
+    /// Drops the lists of variables that programs use, the label of each variable, and the memory
     /// regions of tiles. [`Model::build`](crate::model::Model::build) calls this once it has used
     /// them, which frees a third of the memory of a large model.
     pub(crate) fn forget_users(&mut self) {

@@ -20,8 +20,8 @@ pub struct Programs {
     pub vertex_types: Vec<VertexType>,
 }
 
-/// A program of Poplar: one step of the compiled model, or a sequence, loop or call of other
-/// programs.
+/// A Poplar program: it runs a compute set, moves data or synchronizes, or it is a sequence, loop
+/// or call of other programs.
 #[derive(Debug)]
 pub struct Program {
     /// Id of the program (`programs.id`).
@@ -445,8 +445,8 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // `program_type_stream_copy_mid` has a row for every stream copy, but no region sets. It is
-    // listed so that stream copies without regions get an entry in the details of programs too.
+    // `program_type_stream_copy_mid` has a row for every stream copy, but no region sets. Without
+    // this entry, the row of a stream copy that moves no regions would be reported as missing.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

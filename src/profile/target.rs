@@ -22,17 +22,17 @@ pub struct FormatVersion {
     point: u64,
 }
 
-/// First number of the format versions that can be read, such as 3 in 3.8.0. Profiles are SQLite
-/// files since format 3.
+/// Major version of the report formats that can be read, the 3 in 3.8.0. Profiles are SQLite files
+/// since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
-/// Second number of report format 3.8, the only format that was checked on a real profile (of
-/// Poplar 3.3.0).
+/// Minor version of the only report format that was checked on a real profile, the 8 in 3.8. Poplar
+/// 3.3.0 wrote that profile.
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
-    /// Reads the format version from an SQLite database. Refuses a database that is no profile, and
-    /// a version whose first number is not 3.
+    /// Reads the version of the report format from an SQLite database. Refuses a database that is
+    /// no profile, and a major version other than 3.
     pub fn read(database: &Database) -> Result<Self> {
         let table = "version_info";
         if !database.has_table(table) {
@@ -51,8 +51,8 @@ impl FormatVersion {
         if version.major == KNOWN_MAJOR {
             return Ok(version);
         }
-        // A profile of another report format is refused, since the same tables may have another
-        // meaning there.
+        // A profile whose report format has another major version is refused, since the same
+        // tables may have another meaning there.
         unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \

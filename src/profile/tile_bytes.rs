@@ -78,8 +78,8 @@ impl TileBytes {
     /// Returns `None` if `runs` have another form.
     pub fn from_runs(runs: Vec<TileRun>) -> Option<Self> {
         if runs.is_empty() {
-            // Most programs have no code on any tile. Their `runs`, the ranges of tiles with code,
-            // are empty, and the default value allocates no memory.
+            // Most programs have no code on any tile, so their `runs`, the ranges of tiles with
+            // code, are empty. The default value is returned, since it allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.value != 0;
@@ -105,15 +105,15 @@ impl TileBytes {
         )
     }
 
-    /// Returns, for each tile, by how much its number (such as bytes of code) exceeds the sum of
-    /// its numbers in `parts`; 0 if it does not exceed the sum.
+    /// Returns what is left on each tile if all `parts` are subtracted from `self`, such as the
+    /// code of a program without the code of its children; 0 on a tile where the parts have more.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
     }
 
-    /// Returns 1 on each tile on which any of the lists `parts` has a number above 0, and 0 on all
-    /// other tiles.
+    /// Returns one number for each tile: 1 if any of `parts`, such as the code bytes of several
+    /// programs, has a number above 0 on the tile, and 0 otherwise.
     pub(crate) fn where_any<'a>(parts: impl IntoIterator<Item = &'a TileBytes>) -> Self {
         Self::combine(parts.into_iter().map(|part| (part, 1)), |sum| {
             Some(u32::from(sum > 0))
@@ -121,8 +121,9 @@ impl TileBytes {
         .unwrap_or_default()
     }
 
-    /// Multiplies each part in `parts` by its factor, and adds up the products on each tile. Stores
-    /// for each tile the number that `value` returns for this sum.
+    /// Multiplies each part in `parts` by its factor, adds up the products on each tile, and calls
+    /// `value` with the sum. The number that `value` returns is the number of the tile in the
+    /// result.
     ///
     /// # Errors
     /// If `value` returns `None` for the sum of a tile. The error is the first such tile.
@@ -130,9 +131,9 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile, and a number that is added to the sum over `parts` on this tile and
-        // on all later tiles. A run of tiles with equal numbers adds its number, times the factor
-        // of its part, at its first tile, and subtracts it after its last tile.
+        // The tiles at which the sum over `parts` changes, each with the change, so that the sum on
+        // a tile is the sum of the changes up to it. A run of tiles with equal numbers changes the
+        // sum at its first tile, and changes it back after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
@@ -143,8 +144,8 @@ impl TileBytes {
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // Each part has added its changes in ascending order of tiles, and a stable sort merges
-        // such sequences quickly.
+        // `changes` consists of one sequence per part, each in ascending order of tiles, and a
+        // stable sort merges such sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);

@@ -14,22 +14,22 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// For each compute set, or for each region set (the byte ranges of variables that a program
-/// moves): the lowered variables in it, as indices into [`Variables`].
+/// The lowered variables that each compute set uses, as indices into [`Variables`]. Another value
+/// of this type has the variables of each region set (the byte ranges that a program moves).
 #[derive(Debug, Default)]
 pub struct VariableLists {
     /// The variables of all lists, as indices into [`Variables`]. The table was read in ranges of
     /// rows, and each range has its own vector, since joining so much memory would take long. The
     /// last vector has the lists whose variables came from several places of the table.
     parts: Vec<Vec<u32>>,
-    /// For each compute set, or for each region set (the byte ranges of variables that a program
-    /// moves): where its variables are in `parts`. Strictly ascending by the id of the set.
+    /// One entry per compute set (or per region set, the byte ranges that a program moves): where
+    /// `parts` has the variables of the set. Strictly ascending by the id of the set.
     lists: Vec<List>,
 }
 
-/// The variables that the compute set with the id `id` uses, or that a program moves as its region
-/// set with this id: the range `members` (end exclusive) of the vector with the index `part` in
-/// [`VariableLists::parts`].
+/// Says where the variables of one compute set, or of one region set, are stored: at the indices
+/// `members` (end exclusive) of the vector `parts[part]` of [`VariableLists`]. `id` is the id of
+/// the set in the profile.
 #[derive(Debug, Clone)]
 struct List {
     id: u64,
@@ -82,10 +82,10 @@ impl VariableLists {
         &self.parts[*part][members.clone()]
     }
 
-    /// Joins `parts`, which have the lists of variables from one range of rows of a table each, and
-    /// sorts the lists by id. The id is that of the compute set or region set (byte ranges that a
-    /// program moves) that the list belongs to. Lists with the same id become one, since the rows
-    /// of a set may be in different parts, or not consecutive.
+    /// Joins the lists of variables that were read from several ranges of rows of a table (one of
+    /// `parts` per range). Each list belongs to a compute set or region set, and the lists are
+    /// sorted by the id of this set. Lists of one set become one list, since the rows of the set
+    /// may be in different parts, or not consecutive.
     fn join(parts: Vec<Part>) -> Self {
         let (mut all, mut runs) = (Vec::new(), Vec::new());
         for (part, Part { members, lists }) in parts.into_iter().enumerate() {
@@ -178,9 +178,9 @@ pub fn read_regions(
         ends.push(if is_repeated { u32::MAX } else { end });
         Ok(())
     })?;
-    // Each access to `variables.bytes` waits for memory, since the variables in the lists are in no
-    // order. In this loop, which does nothing else, the processor overlaps many such accesses. It
-    // could not do so while rows are read.
+    // The sizes of variables are looked up here and not while rows are read, which is faster. The
+    // variables are in no order, so each look-up waits for memory, but in a loop that does nothing
+    // else the processor overlaps many look-ups.
     let outside = |(lists, ends): &(Part, Vec<u32>)| -> Vec<u32> {
         let members = lists.members.iter().zip(ends);
         members
@@ -225,7 +225,7 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
             // Each value in the blob is the difference between a variable id and the id before it.
-            // A run of zeros repeats one id, which is added once for the run.
+            // A run of zeros would list one id several times, so it is added only once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -239,8 +239,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             part.lists.push((id, start..end));
         }
         let added = end - start;
-        // The number of members of all lists together is bounded: a row of a few bytes can list
-        // every variable, so a small file could otherwise fill the memory.
+        // All compute sets together may list at most `max` variables: a row of a few bytes can
+        // list every variable of the profile, so a small file could otherwise fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }

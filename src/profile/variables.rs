@@ -54,9 +54,8 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. The other columns are only
-/// needed for labels. A label is the name and the debug contexts of a weight or another lasting
-/// tensor.
+/// Every profile has the first 5 of the [`COLUMNS`] of the table `vars_info`. The others are only
+/// needed for the names and the debug contexts of weights and other lasting tensors.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -109,7 +108,8 @@ impl Variables {
     ) -> Result<Self> {
         let count = parts.iter().map(|part| part.variables.len()).sum();
         let (mut labels, mut label_of) = (LabelKeys::default(), vec![0; count]);
-        // The entries of `label_of` for the variables of this part and of all later parts.
+        // Each pass of the loop sets the labels of the variables of one part, at the start of
+        // `rest`, and then shortens `rest` to the variables of all later parts.
         let mut rest = &mut label_of[..];
         for part in &mut parts {
             let numbers = labels.absorb(take(&mut part.labels));
@@ -282,22 +282,23 @@ pub struct VariableLabel {
     pub lacks_contexts: bool,
 }
 
-/// Maps the key of each distinct label (name and debug contexts of a tensor) to the index of the
-/// label. Indices count from 1 in the order in which the keys were added; 0 stands for no label.
+/// Gives each distinct label (name and debug contexts of a tensor) an index, counted from 1 in the
+/// order in which labels are added; 0 stands for no label. The map's keys are the ids that identify
+/// a label in the profile.
 #[derive(Default)]
 pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
-    /// Returns the index of the label (name and debug contexts of a tensor) with the key `key`,
-    /// adding the key if it is new.
+    /// Returns the index of the label (name and debug contexts of a tensor) that has the ids `key`
+    /// in the profile. A new label gets the next index.
     pub fn number(&mut self, key: LabelKey) -> u32 {
         let next = self.0.len() as u32 + 1;
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of `other`. Returns one entry per label index in `other`: the index that the
-    /// same label (name and debug contexts of a tensor) has in `self`. The index 0 (no label) stays
-    /// 0.
+    /// Adds the labels (names and debug contexts of tensors) of `other` to this map. Returns one
+    /// entry per index of a label in `other`: the index of the same label in this map. The index 0
+    /// stands for no label in both.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
@@ -306,9 +307,9 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts that each key in this map stands for, which are the
-    /// label of a tensor. Returns one entry per label index; the entry at index 0, which stands for
-    /// no label, is empty.
+    /// Reads all labels in this map from the profile, that is, the names and the debug contexts of
+    /// tensors, and returns them in the order of their indices. The label at index 0, which stands
+    /// for no label, is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {

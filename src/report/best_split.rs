@@ -86,9 +86,9 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats a number about one step of the pipeline, such as the milliseconds of the step, with
-    /// `decimals` decimals. `number` reads it from the facts about the step. Returns `None` if the
-    /// number is unknown.
+    /// Returns one of the numbers about the time of a training step, such as its milliseconds, as
+    /// text with `decimals` decimals; `None` if the number is unknown. The function `number` says
+    /// which of the numbers in [`StepFacts`] is meant.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,

@@ -14,10 +14,10 @@ use std::cmp::Reverse;
 /// Makes the table of `--operation-breakdown`: one row for each operation, in the model's order.
 /// `parts` has the memory of each operation group (operations that share code).
 ///
-/// The classic rules for assigning memory to layers ignore variables of operations without a layer,
-/// so their rows show 0 bytes of variables. By the full rules, a row also has the pass of the
-/// operation, the positions (In, layers, Out) that the operation is assigned to, and the rule by
-/// which it was assigned.
+/// If memory is assigned to layers by the classic rules, which ignore the variables of operations
+/// without a layer, the rows of these operations show 0 bytes of variables. If it is assigned by
+/// the full rules, each row also has the pass of the operation, the positions (In, layers, Out)
+/// that the operation is assigned to, and the rule by which it was assigned.
 pub fn operations(
     model: &Model,
     layering: &Layering,

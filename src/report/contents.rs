@@ -55,9 +55,10 @@ pub struct Report {
     ///   then ends with `"Out"`.
     /// - `none-first`: None, all operations without a layer (`--memory-model classic`)
     pub pseudo_layers: PseudoLayers,
-    /// The memory of each layer as a stage of its own, in layer order. The pseudo-layers In and Out
-    /// (the operations before and after the layers) or None have entries, too. With `out-with-in`,
-    /// the first entry is In and Out together. Empty for a recorded compilation (`fit`).
+    /// The memory of each layer as a stage of its own, in layer order. The operations outside all
+    /// layers have entries, too: In and Out (those before and after the layers), or None (all of
+    /// them). With `out-with-in`, the first entry is In and Out together. Empty for a recorded
+    /// compilation (`fit`).
     pub layers: Vec<LayerMemory>,
     /// The pipeline for which the memory of stages is computed. `null` without a search, with
     /// the greedy solver, and with the classic memory model.
@@ -98,8 +99,8 @@ pub struct Report {
     /// The bytes and cycles of other splits, which an HTML page needs when the reader moves
     /// cuts; `null` unless a split and a page were requested.
     pub what_if: Option<WhatIf>,
-    /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
-    /// without a split.
+    /// The time that the split's pipeline takes for one training or inference step, that is, for
+    /// all micro-batches; `null` without cycles in the profile, or without a split.
     pub step: Option<StepFacts>,
     /// The cycles of each layer and stage; `null` if the profile has no cycles.
     pub execution: Option<Execution>,
@@ -215,8 +216,9 @@ impl Report {
 
     /// Adds a warning about each contradiction in the profile, and marks contradictions as
     /// `refused` if the bytes in doubt could change a verdict (fits or does not fit) of the report.
-    /// If any is refused, leaves out everything that says whether the model would fit with other
-    /// options, and sets `fits` to `false` in the splits and the compilation that are left.
+    /// If any is refused, leaves out the plan and most other sections on whether the model would
+    /// fit with other options. Splits, rows of the sweep and compilations stay, with `fits` set to
+    /// `false`.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

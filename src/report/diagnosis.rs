@@ -1,5 +1,6 @@
 //! Makes the tables of `--diagnose`, which compare the recorded memory with two predictions: one
-//! from all operations, and one from only the operations that get a layer from names.
+//! from all operations, and one from only the operations whose layer is known from names and not
+//! just from the flow of data.
 
 use super::{Table, table};
 use crate::{
@@ -9,16 +10,16 @@ use crate::{
 use std::cmp::Reverse;
 
 /// Highest number of unexplained programs of each kind (execution or exchange) that `--diagnose`
-/// lists. A program is unexplained if it belongs to no operation or, in a second list, to no
-/// operation that gets a layer from names.
+/// lists. A program is unexplained if it belongs to no operation. For a second list, only the
+/// operations whose layer is known from names count.
 const MISSING_SHOWN: usize = 10;
 /// Highest number of unexplained variables that `--diagnose` lists. A variable of data is
-/// unexplained if no operation uses it or, in a second list, no operation that gets a layer from
-/// names.
+/// unexplained if no operation uses it. For a second list, only the operations whose layer is known
+/// from names count.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Returns the rows that `of` makes from all operations, each marked `all`, and then the rows that
-/// it makes from only the operations that get a layer from names, each marked `layered`.
+/// Makes the rows of a table of `--diagnose` twice, by calling `of`: from all operations, marked
+/// `all`, and from only the operations whose layer is known from names, marked `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -31,9 +32,9 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Returns the tables of `--diagnose`: the recorded memory beside two predictions, from all
-/// operations and from only the operations that get a layer from names. `peak` is the memory peak
-/// of the whole model.
+/// Returns the tables of `--diagnose`: the recorded memory beside two predictions, one from all
+/// operations, and one from only the operations whose layer is known from names. `peak` is the
+/// memory peak of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     let [programs, missing_programs] = programs(model, memory);
     vec![
@@ -46,9 +47,10 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// Makes two tables of the recorded programs of each kind (execution and exchange): how many of
-/// them belong to operations, and the largest ones that belong to none. Both count once all
-/// operations, and once only those that get a layer from names.
+/// Makes two tables of the recorded programs of each kind (execution and exchange). The first
+/// counts the programs with and without an operation, and the second lists the largest ones
+/// without. Each table has these rows twice: for all operations, and for only the operations whose
+/// layer is known from names.
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> [Table; 2] {
     let by_kind = both(|explaining| {
         let of_kind = |(kind, name)| {
@@ -127,9 +129,9 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// Makes the table of the variables that are live at the memory peak `peak`, one row per category:
-/// the recorded bytes, and the bytes of operations that get a layer from names, of other
-/// operations, and of what every stage needs.
+/// Makes a table of the variables that are live at the memory peak `peak`, one row per category. A
+/// row has the recorded bytes, and how many of them belong to operations whose layer is known from
+/// names, to other operations, and to what every stage needs.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
         "Category" Text (category),

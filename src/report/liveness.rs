@@ -1,5 +1,5 @@
-//! Live bytes over the steps of the program: curves, which can be thinned, and the variables that
-//! are live at peaks and at the steps that an HTML page shows.
+//! Defines what the report says about live bytes over the steps of the program: curves, which can
+//! be thinned, and the variables that are live at peaks and at the steps that an HTML page shows.
 
 use crate::model::LayerNames;
 #[cfg(test)]
@@ -31,9 +31,9 @@ pub struct Liveness {
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// Live bytes of a stage or of the whole model as a function of the step. The bytes at a step
-/// are `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or
-/// before the step.
+/// Live bytes of a stage, of an IPU or of the whole model as a function of the liveness step. The
+/// bytes at a step are `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps`
+/// is at or before the step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Curve {

@@ -157,8 +157,8 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // Now no single layer is over the limit, so the Markdown document mentions the ranges of
-        // several layers that are over it.
+        // After this change, the report has no single layer that is over the limit, so the Markdown
+        // document mentions the ranges of several layers that are.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

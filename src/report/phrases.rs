@@ -26,7 +26,7 @@ pub struct Sentence(pub Vec<Phrase>);
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {
-    /// Fixed text of PopLiner in a sentence, which needs no escaping.
+    /// Fixed text that PopLiner itself contains, so no output form needs to escape it.
     Text(String),
     /// A number of bytes, written with its unit, such as `1,024 bytes`.
     Amount(u64),

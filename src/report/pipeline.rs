@@ -1,4 +1,5 @@
-//! The pipeline that runs the split, and the memory that the model would need in other pipelines.
+//! Defines what the report says about the pipeline that runs the split, and about the best splits
+//! in other pipelines.
 
 use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::{
@@ -27,9 +28,10 @@ pub struct PipelineFacts {
     pub state_bytes: Option<u64>,
     /// Whether the search chose the schedule, since the user gave none.
     pub schedule_by_default: bool,
-    /// How often the layers on both sides of a cut run in the forward pass of one micro-batch;
-    /// the highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of
-    /// working at once.
+    /// How often the forward pass of one micro-batch crosses a cut of the split: the highest number
+    /// of all cuts, at least 1. The number is above 1 if the layers on both sides of a cut run
+    /// several times, as for each token of a text. The IPUs then take turns instead of working at
+    /// once.
     pub runs: u32,
     /// Whether the search chose which activations to recompute, since the user gave no
     /// `--recompute`.
@@ -113,8 +115,8 @@ pub struct StagePipeline {
     pub update: Option<StageUpdate>,
 }
 
-/// The bytes of a stage at the worst moment of the weight update: on the tile with the most
-/// bytes, and while the stage updates the weights that need the most bytes there.
+/// The bytes of a stage at the moment of the weight update that needs the most memory: on the tile
+/// with the most bytes, while the stage updates the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct StageUpdate {

@@ -1,4 +1,5 @@
-//! The files and options that a report was made from.
+//! Defines what a report says about its origin, that is, the files and options that it was made
+//! from.
 
 use crate::{
     escape::printable,
@@ -50,10 +51,10 @@ pub struct Files {
     /// The path of the profile or, if `saved_model` is true, of the file that an earlier run wrote
     /// with `--save-to-file`.
     pub profile: String,
-    /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no
-    /// such file, for example because a saved model already contains the contexts.
+    /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no such
+    /// file, for example because a file of `--save-to-file` already contains the contexts.
     pub debug: Option<String>,
-    /// Whether `profile` is a model that an earlier run saved with `--save-to-file`.
+    /// Whether `profile` is the path of a file that an earlier run wrote with `--save-to-file`.
     pub saved_model: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The recorded memory and cycles, the recorded contents of each tile, and the memory of single
-//! layers.
+//! Defines what the report says about recorded memory and cycles, about the recorded contents of
+//! each tile, and about the memory of single layers.
 
 use super::{CoverageFacts, Detail, Inputs};
 use crate::{
@@ -92,9 +92,9 @@ pub struct TileCategory {
     pub name: String,
     /// For each tile, the bytes of all variables of the category.
     pub bytes: Vec<u64>,
-    /// For each tile, the part of the category's bytes that is at addresses which several variables
-    /// use at different steps; empty if no tile has any. If these parts are subtracted, the bytes
-    /// of all categories are together at most the bytes in use on a tile.
+    /// For each tile, how many of the category's bytes are at addresses that several variables
+    /// share at different steps; empty if no tile has any. `bytes` counts each of these variables.
+    /// Without the shared bytes, the categories of a tile add up to at most its bytes in use.
     pub overlapped: Vec<u64>,
 }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use serde::Serialize;
 
-/// A section of a report, which one or several forms of output show.
+/// A section of a report, which is shown in one or several forms of output, such as Markdown.
 #[derive(Debug)]
 pub struct Section {
     /// The name of the section in one word, such as `tied-weights`, by which programs find the
@@ -151,7 +151,7 @@ pub struct SectionData {
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
-    /// Markdown leaves out this block, since its heading already says whether the model fits, but
+    /// Markdown leaves out this block, since the report's heading says whether the model fits, but
     /// prints the other blocks of the section.
     Verdict(Option<bool>, Option<Sentence>),
     /// A sentence on a line of its own, such as an item of a list.
@@ -209,8 +209,8 @@ fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Returns the content of a section, which is only the table that `table` makes, or nothing at all
-/// if `is_there` is false.
+/// Returns the content of a section that has only a table. If `is_there` is true, this is the table
+/// that `table` makes; otherwise, the section is empty.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }

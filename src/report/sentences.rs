@@ -341,7 +341,7 @@ pub fn recommended(report: &Report) -> Option<String> {
 }
 
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
-/// that does not, and the size to record next. Returns `None` if there is only one size.
+/// that does not, and the size to record next. Returns `None` if the report compares no sizes.
 pub fn next_size(report: &Report) -> Option<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = report.sizes.iter().partition(|size| size.fits);
     let samples = |size: &&BestSplit| size.step.as_ref()?.micro_batch;

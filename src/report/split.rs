@@ -43,8 +43,8 @@ pub struct Split {
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
     /// For each position of the layer order (In, the layers, Out), the modules of the model's code
-    /// that it calls, such as `bert.encoder.layer.3`. Out is last, even if it runs on the first
-    /// IPU.
+    /// that the position calls, such as `bert.encoder.layer.3`. Out is last, even if it runs on
+    /// the first IPU.
     pub modules: Vec<ModuleCalls>,
     /// Names of the layers that the search could not place in any stage.
     pub unplaced: LayerNames,
@@ -52,7 +52,7 @@ pub struct Split {
     pub too_large: Vec<LayerMemory>,
 }
 
-/// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
+/// One pipeline stage: consecutive layers that run on one IPU, and their predicted memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stage {
@@ -160,12 +160,10 @@ pub struct Bucket {
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
-    /// The name of the first layer after the cut. It is never `null`, which would stand for the
-    /// position before all layers: no cut is before this position.
+    /// The name of the first layer after the cut, never `null`.
     pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each
-    /// variable is added once. Variables between stages that are not next to the cut are
-    /// included.
+    /// variable counts once, even if the stages that write and read it are not next to the cut.
     pub bytes: u64,
     /// Bytes over all tiles of the always-live variables that layers on both sides of the cut
     /// use, so that each side needs a copy.

@@ -29,8 +29,8 @@ pub struct Table {
     /// The rows of the table, from top to bottom.
     pub rows: Vec<Row>,
     /// The names of the columns that people see on a terminal and in Markdown, in order, with
-    /// commas between; empty for all columns. A terminal leaves out columns in parentheses,
-    /// since its lines are short.
+    /// commas between; empty for all columns. A name in parentheses, such as `(Step)`, is a
+    /// column that a terminal leaves out, since its lines are short.
     #[serde(skip)]
     pub for_people: &'static str,
     /// Whether a terminal draws a bar beside each row, which shows the row's share of a limit.

@@ -44,7 +44,7 @@ impl Table {
     /// tabs.
     ///
     /// # Errors
-    /// When a cell cannot be written in the format. Tables have no such cells.
+    /// When the JSON or CSV library returns an error, which it never does for cells of tables.
     pub fn text(&self, format: Format, look: &TextStyle) -> io::Result<String> {
         match format {
             Format::Table => Ok(for_people(self, look) + "\n"),
@@ -122,9 +122,9 @@ impl Table {
 
 impl Report {
     /// Returns the tables that a report prints on standard output. People get one table, of stages
-    /// or IPUs, and read the rest as sentences. Programs get all tables: the stages and the layers
-    /// of a model, or for a compilation, its IPUs, their categories, and the comparison with a
-    /// prediction. Cells of unknown values, such as cycles, are empty.
+    /// or IPUs, and read the rest as sentences. Programs get all tables of the CSV form: the stages
+    /// and the layers of a model, or for a compilation, its IPUs, their categories, and the
+    /// comparison with a prediction. Cells of unknown values, such as cycles, are empty.
     pub fn tables(&self, format: Format) -> Vec<Table> {
         let (form, most) = match format {
             Format::Table => (Form::Terminal, 1),

@@ -9,8 +9,8 @@ use crate::wording::{Units, join};
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Returns, as text for a terminal, those sections of a report that `is_wanted` accepts. Each
-/// sentence or table is one entry, together with its section; a table's text has several lines.
+/// Returns those sections of a report that `is_wanted` accepts, as text for a terminal: the text
+/// of each sentence or table, with the section that it belongs to.
 pub fn sections(
     report: &Report,
     look: &TextStyle,

@@ -36,8 +36,8 @@ pub struct WhatIf {
     /// proportions: each stage may then be compiled with the proportion of any profile.
     pub profiles: Vec<ProfileNumbers>,
     /// The best split for each number of IPUs, ascending, or the split with the lowest peak
-    /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the
-    /// neighbours of the run's number of IPUs have an entry.
+    /// where no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and numbers next
+    /// to the run's number of IPUs have an entry.
     pub best: Vec<SplitCuts>,
     /// The constraints that the HTML page checks beside the limits: the user's pins, required
     /// cuts and layers to keep together, and ties of weights.
@@ -61,10 +61,10 @@ pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
     /// Bytes on the fullest tile of each possible stage, sorted by the beginning of the stage and
-    /// then by its end, which can be any two of `boundaries`. With `by_stages_after`, a stage has
-    /// one number for each possible number of later stages, ascending: only for 0 if it ends at the
-    /// last boundary; otherwise from 1 to the number of later boundaries, but less than
-    /// `max_stages`.
+    /// then by its end, which can be any two of `boundaries`. With `by_stages_after`, a stage that
+    /// ends before the last boundary has one number for each number of stages that can follow it,
+    /// ascending: from 1 to the number of later boundaries, but less than `max_stages`. Any other
+    /// stage has one number.
     pub bytes: Vec<u64>,
     /// For each boundary except the first and the last, the bytes that cross a cut there, over
     /// all tiles.
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     /// Makes a [`WhatIf`] in which a stage has 10 bytes for In (position 0), 11 for the first
-    /// layer, 12 for the next, and so on, and 100 bytes for each stage that follows.
+    /// layer, 12 for the next, and so on, and 100 more bytes for each stage after it.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -333,10 +333,9 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // Stages begin and end at boundaries 0 to 3, and a split has at most 3 of them. `bytes`
-            // has a number for each stage and each possible number of later stages: 4 for the
-            // stages from 0 (the one that ends at 1 has 1 or 2 later stages), 2 for those from 1,
-            // and 1 for that from 2.
+            // With boundaries 0 to 3 and at most 3 stages, 7 numbers are expected. The stage from 0
+            // to 1 has two of them, since 1 or 2 stages can follow it. The stages from 0 to 2, 0 to
+            // 3, 1 to 2, 1 to 3 and 2 to 3 have one each.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {

@@ -7,8 +7,8 @@ use crate::{
     profile::TileBytes,
 };
 
-/// Returns an error, which gives the number of liveness steps, if `model` has more of them than any
-/// real model. This number is limited, and so is its product with the number of tiles.
+/// Returns an error if a loaded model has more liveness steps than any real model: if their number,
+/// or its product with the number of tiles, is over a fixed limit.
 pub fn steps(model: &Model) -> Result<(), String> {
     let steps = u64::from(model.steps());
     if steps <= STEPS && steps * u64::from(model.target.num_tiles) <= STEPS_AND_TILES {
@@ -163,7 +163,7 @@ impl Model {
 
     /// Returns whether the data flow between nodes (runs of consecutive liveness steps) is valid:
     /// its edges must be sorted by the node where they start, and each edge must lead to later
-    /// nodes only. The nodes and operations that it refers to must exist.
+    /// nodes only. All nodes and operations in the data flow must exist.
     fn fit_flow(&self) -> bool {
         let flow = &self.flow;
         let lead_on = |from: u32, to: &[u32]| {
@@ -196,8 +196,8 @@ impl Model {
     fn fit_peak(&self) -> bool {
         self.memory_peak.as_ref().is_none_or(|peak| {
             peak.tile < self.target.num_tiles
-                // Accept step 0 as the memory peak of a model without liveness steps, although this
-                // step does not exist.
+                // The liveness step of the peak must exist. A model without liveness steps may give
+                // step 0.
                 && peak.step < self.steps().max(1)
                 && peak
                     .variables

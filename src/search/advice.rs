@@ -14,7 +14,7 @@ use std::ops::Range;
 /// the bytes on the fullest tile of a stage.
 const MIN_SHARE: u64 = 1000;
 
-/// A change of the model that frees memory on the tile that exceeds the limit.
+/// A change of the model that frees memory on the fullest tile of a stage that exceeds its limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {

@@ -19,10 +19,10 @@ use std::{
     sync::Arc,
 };
 
-/// In models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, the further splits
-/// that a report shows beside its main split (the best one or the user's) start stages only at
-/// position 0 and near cuts of the main split. The number of positions near cuts stays below this
-/// limit, unless the cuts alone reach it.
+/// Limit for the number of positions at which stages of alternative splits can start in a model
+/// with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions. Besides position 0, which does
+/// not count, only positions near cuts of the main split (the best one or the user's) are used:
+/// fewer than this limit, unless the cuts alone reach it.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// The data from which the solver finds splits in one pipeline (schedule, recomputation, place of
@@ -81,8 +81,9 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// A model may have several profiles, compiled with different options. Returns a copy of these
-    /// costs in which all stages take their memory and times from the profile with index `profile`.
+    /// Returns a copy of these costs in which all stages take their memory and times from the
+    /// profile with index `profile`. A model has several profiles if it was compiled with several
+    /// available memory proportions.
     pub fn in_profile(&self, profile: usize) -> Self {
         let count = self.by_profile.len();
         Self {
@@ -136,9 +137,11 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the constraints on splits in this pipeline:
     ///
     /// - those of the user
-    /// - for each weight that several positions share: these positions are in one stage
+    /// - for each weight that several positions share: these positions are in one stage, except in
+    ///   the greedy search
     /// - for each series of layers that a micro-batch runs through several times: these layers are
-    ///   in one stage, unless stages work one after the other
+    ///   in one stage, unless the stages run one after the other on one micro-batch at a time, and
+    ///   keep the same tensors as the one-IPU compilation
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.request().constraints
@@ -258,9 +261,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver, or `None` if no split obeys the constraints on the number of
-/// IPUs that was tried. This is no error, since the constraints may be possible on more IPUs: a
-/// layer cannot be fixed to the fourth of two IPUs, but it can be fixed to the fourth of four.
+/// Returns the solver's result `found`, but turns one error into `None`: that no split obeys the
+/// constraints on the number of IPUs that was tried. More IPUs may allow a split: a layer can be
+/// pinned to the fourth of four IPUs, but not to the fourth of two.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),

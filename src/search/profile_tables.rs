@@ -3,7 +3,7 @@
 //!
 //! The bytes of ranges are computed once for each pipeline, and again if a later request needs
 //! ranges with more bytes or splits with more stages. They are first computed only on a few
-//! *critical* tiles: the fullest tiles of splits that the search has found. The bytes of a range
+//! *critical* tiles: the fullest tiles of stages that the search has found. The bytes of a range
 //! are therefore lower bounds, until a split is checked on all tiles
 //! ([`ProfileTables::needs_more`]).
 
@@ -34,7 +34,7 @@ pub struct Reach {
     pub stages: usize,
 }
 
-/// A tile is critical if it is the fullest tile of a split that the search has found. If more than
+/// A tile is critical if it is the fullest tile of a stage that the search has found. If more than
 /// a quarter (1/`TILES_OF_A_CRITICAL_ONE`) of all tiles are critical, ranges are computed on all
 /// tiles: one pass over neighbouring tiles takes less time than several passes over single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
@@ -45,16 +45,16 @@ const TILES_OF_A_CRITICAL_ONE: usize = 4;
 pub const FEW_POSITIONS: usize = 64;
 
 /// Value of [`Computed::tiles`] if the bytes of ranges of positions were computed on all tiles, not
-/// only on critical ones (fullest tiles of splits).
+/// only on critical ones (fullest tiles of stages).
 const ALL_TILES: usize = usize::MAX;
 
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub enum Tiles {
     /// Use the bytes of ranges that an earlier request computed, whatever tiles it used. Compute
-    /// missing ranges on the critical tiles (the fullest tiles of the splits found so far).
+    /// missing ranges on the critical tiles (the fullest tiles of stages found so far).
     Known,
-    /// Use only the critical tiles: the fullest tiles of the splits found so far. The bytes of a
+    /// Use only the critical tiles: the fullest tiles of stages found so far. The bytes of a
     /// range are then lower bounds, since the range may take more on another tile. Use all tiles
     /// instead if this is faster ([`ProfileTables::takes_all_tiles`]).
     Critical,
@@ -81,7 +81,8 @@ pub struct ProfileTables<'a> {
     /// The cycles of each position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
     step: StepOptions,
-    /// The critical tiles (the fullest tiles of splits), in the order in which they were found.
+    /// The critical tiles, in the order in which they were found: first the tile that was recorded
+    /// as the fullest, then the fullest tiles of stages in splits.
     critical: RefCell<Vec<u32>>,
     computed: RefCell<Vec<Computed<'a>>>,
 }
@@ -92,7 +93,7 @@ struct Computed<'a> {
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,
     reach: Reach,
-    /// Number of critical tiles (fullest tiles of splits) on which the ranges in `costs` were
+    /// Number of critical tiles (fullest tiles of stages) on which the ranges in `costs` were
     /// computed: the first ones in [`ProfileTables::critical`]. [`ALL_TILES`] if the ranges were
     /// computed on all tiles of the model.
     tiles: usize,
@@ -120,7 +121,7 @@ impl<'a> ProfileTables<'a> {
 
     /// Checks on all tiles whether the stages of the split `found` need more bytes than `found`
     /// states; returns whether any stage does. The bytes in `found` may be too low, since they were
-    /// computed only on critical tiles (the fullest tiles of splits found so far). The fullest tile
+    /// computed only on critical tiles (the fullest tiles of stages found so far). The fullest tile
     /// of each stage that needs more bytes becomes critical, too. Stages that take their costs from
     /// other profiles are not checked; the index of this profile is `own`.
     ///
@@ -167,7 +168,7 @@ impl<'a> ProfileTables<'a> {
     }
 
     /// Returns whether to compute the ranges of `pipelines` pipelines on all tiles at once, rather
-    /// than first on critical tiles (the fullest tiles of splits). This takes less time in two
+    /// than first on critical tiles (the fullest tiles of stages). This takes less time in two
     /// cases: if many tiles are critical, or for one pipeline with few positions.
     fn takes_all_tiles(&self, pipelines: usize) -> bool {
         let critical = self.critical.borrow().len();
@@ -242,7 +243,7 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(critical.len());
-        // Returns the number of critical tiles (the fullest tiles of splits) for which the stored
+        // Returns the number of critical tiles (the fullest tiles of stages) for which the stored
         // bytes of a pipeline's ranges can be reused, so that only tiles found later are examined.
         // Returns 0 if no bytes can be reused, since further ranges (`reach`) or exact bytes on all
         // tiles are needed now.
@@ -278,9 +279,9 @@ impl<'a> ProfileTables<'a> {
         if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // Start from the memory model of a pipeline that also recomputes each layer or also does
-        // not, if there is one, to reuse its liveness. No other setting of a pipeline changes the
-        // steps at which variables are live.
+        // To reuse the liveness of variables, start from the memory model of a pipeline that agrees
+        // with the new one on whether each layer is recomputed, if there is one. No other setting
+        // of a pipeline changes the steps at which variables are live.
         let is_layered = |own: Pipeline| own.recompute == Recompute::Layer;
         let memory = computed
             .iter()

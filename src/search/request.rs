@@ -81,8 +81,9 @@ pub struct SearchRequest {
 /// every pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
-    /// The user's request, with positions in place of layer names. Its constraints include one for
-    /// each weight that several positions (In, layers, Out) share, since a weight is on one IPU.
+    /// The user's request, with positions (In, layers, Out) in place of layer names. Except for the
+    /// greedy search, its constraints include one for each weight that several positions share:
+    /// these positions must be in one stage, so that only one IPU needs the weight.
     pub request: SearchRequest,
     /// The constraints for pipelines whose stages work at the same time: all constraints of
     /// `request`, and one for each series of consecutive positions that a micro-batch runs through
@@ -92,7 +93,8 @@ pub struct Question {
 
 impl Question {
     /// Adds to `request` the constraints that the model itself imposes: layers that share a weight,
-    /// or that a micro-batch runs through several times, must be in one stage.
+    /// or that a micro-batch runs through several times, must be in one stage. The greedy search
+    /// ignores shared weights, so for it no constraints on them are added.
     pub fn new(mut request: SearchRequest, placement: &Placement) -> Arc<Self> {
         if request.options.solver == Solver::Ilp {
             let positions = &placement.positions;

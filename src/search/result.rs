@@ -304,8 +304,8 @@ pub struct Claims<'a> {
 pub struct Front<'a> {
     /// The configurations: first that of the best split for the user's request, then the fastest
     /// configurations (or, without cycle counts, the configurations on the fewest IPUs). Each
-    /// configuration differs from the one before it in the number of IPUs, or by 5 % in time or
-    /// memory.
+    /// configuration differs from the one before it in the number of IPUs, or by at least 5 % in
+    /// time or memory.
     pub rows: Vec<Claim<'a>>,
     /// Numbers of IPUs that the plan tried, in ascending order.
     pub ipus: Vec<usize>,

@@ -74,7 +74,8 @@ impl<'a> Space<'a> {
         self.profiles.iter().all(|own| own.cycles.is_some())
     }
 
-    /// Returns the memory model of the main profile (index 0), without a pipeline.
+    /// Returns the data from which the memory of any range of layers follows, by the main profile
+    /// (index 0) and without what a pipeline adds.
     pub fn memory(&self) -> &MemoryModel<'a> {
         &self.profiles[0].memory
     }
@@ -273,9 +274,9 @@ impl<'a> Space<'a> {
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
 
-    /// Checks on all tiles whether a stage of `found`, a split found on a few tiles, needs more
-    /// bytes than `found` assumes. If so, makes the fullest tile of each such stage critical, so
-    /// that later searches include it.
+    /// Returns whether any stage of `found`, a split found by its bytes on a few tiles, needs more
+    /// bytes when all tiles are computed. If so, makes the fullest tile of each such stage
+    /// critical, so that later searches include it.
     fn needs_more(&self, found: &Candidate, pipelines: usize) -> Result<bool> {
         let mut needs_more = false;
         for (own, tables) in self.profiles.iter().enumerate() {

@@ -15,8 +15,8 @@ pub struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
-    /// Other compilations of `model`, with other costs, as if compiled with another available
-    /// memory proportion.
+    /// The same random model with other costs, as if it had been compiled again with other
+    /// available memory proportions: one entry per further compilation.
     pub(super) others: Vec<Case>,
     seed: u64,
 }

@@ -155,8 +155,8 @@ fn too_many<'a>(
     conflict(reason, pins.into_iter().chain(cuts))
 }
 
-/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other. The
-/// result is never `None`, but has the type that callers return.
+/// Makes a [`Conflict`] of the constraints `all`, which no split obeys together because of
+/// `reason`. The result is always `Some`, so that callers can return it as it is.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,

@@ -20,7 +20,8 @@ use super::{
 const MAX_OBJECTIVES: usize = 4;
 
 /// The values of one stage, or of several stages together: one entry for each objective that a pass
-/// of the dynamic program compares, the most important first. The remaining entries are 0.
+/// of the dynamic program compares, the most important first. If the pass compares fewer objectives
+/// than the array has entries, the other entries are 0.
 pub type Values = [u128; MAX_OBJECTIVES];
 
 /// Returns the best plan by the goal of the problem; among equal plans, the plan with the earliest

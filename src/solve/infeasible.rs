@@ -158,7 +158,8 @@ pub struct Certificate {
 /// bounds there is a split into this number of stages that obeys the constraints on cuts.
 ///
 /// # Errors
-/// If the problem contradicts itself. Constraints that contradict each other are no error here.
+/// If the problem is faulty: for example, a constraint is about a position that does not exist.
+/// Constraints that contradict each other are no error here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let (limit, layers) = (problem.highest_limit(), problem.layers());

@@ -92,9 +92,10 @@ fn add_edges(
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
         // A node with n stages left usually stands for splits into at most n stages, so all splits
-        // begin at position 0 with `total` stages left. If costs depend on the number of later
-        // stages, the node stands for splits into exactly n stages. Then splits may begin with any
-        // number of stages left, unless `add_edges` is called for each number of stages separately.
+        // can begin at one node: position 0 with `total` stages left. If costs depend on the number
+        // of later stages, the node stands for splits into exactly n stages. Then a split may begin
+        // at position 0 with any number of stages left, unless `add_edges` is called separately for
+        // each number of stages of the whole split.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

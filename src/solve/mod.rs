@@ -58,9 +58,10 @@ use fastest::{MAX_TRIES, fastest};
 /// slowest stage; a search then finds the split with the shortest step.
 ///
 /// # Errors
-/// If the problem contradicts itself, its constraints contradict each other
-/// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a program gives no
-/// proof or contradicts the other program.
+/// If the problem is faulty (for example, a constraint is about a position that does not exist), if
+/// its constraints contradict each other ([`SolveError::Contradiction`]), if costs are too large
+/// for exact arithmetic, or if the integer program gives no proof or contradicts the dynamic
+/// program.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     best(problem, true)
 }
@@ -70,8 +71,8 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// `None` if no split is within the limits and obeys the constraints.
 ///
 /// # Errors
-/// If the problem contradicts itself, its constraints contradict each other, or costs are too large
-/// for exact arithmetic.
+/// If the problem is faulty (for example, a constraint is about a position that does not exist), if
+/// its constraints contradict each other, or if costs are too large for exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     best(problem, false)
 }
@@ -91,9 +92,9 @@ fn best(problem: &Problem<'_>, is_proven: bool) -> Result<Option<Solution>, Solv
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_TRIES)
     {
-        // The integer program proved that no split is better than the one with the fewest cycles of
-        // the slowest stage. The split with the shortest step may be another one, so keep only the
-        // first proof: no split has a slowest stage with fewer cycles than this minimum.
+        // The proofs are about the split whose slowest stage takes the fewest cycles, and the split
+        // with the shortest step may be another one. So keep only the first proof, which is true
+        // for any split: no split has a slowest stage with fewer cycles than this minimum.
         proofs.truncate(1);
         found = shortest;
     }

@@ -279,7 +279,7 @@ mod tests {
             ..problem
         };
         // If one of the profiles has no cycle counts, stages cannot be compared by cycles, so the
-        // score has none.
+        // score lacks the cycles of the slowest stage.
         let score = Score::of(&problem, &plan).unwrap();
         assert_eq!(score.slowest_cycles, None);
     }

@@ -141,7 +141,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Returns a lower bound on the bytes of `range` as a stage, whatever its profile; `None` if
-    /// the range exceeds the limit in all profiles.
+    /// the range has no costs in any profile, because it exceeds every limit.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
         self.all_ranges()
             .filter_map(|ranges| ranges.least(range.clone()))
@@ -206,12 +206,12 @@ impl<'a> Problem<'a> {
             .filter(move |own| !own.is_obeyed(&stage_of))
     }
 
-    /// Checks what the solvers rely on:
+    /// Returns an error unless the problem meets all conditions on which the solvers rely:
     ///
-    /// - lists have equal lengths
+    /// - all profiles have the same positions, and there is one limit, or one per IPU
     /// - there are cycle counts if the goal needs them
     /// - the sum of squared peaks does not overflow
-    /// - no range costs less than a range inside it
+    /// - no range takes fewer bytes than a range inside it
     /// - the positions in constraints exist
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;

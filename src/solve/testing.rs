@@ -15,7 +15,8 @@ pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
 }
 
 /// Makes a table of the bytes of ranges of positions; `cost` computes those of one range. From each
-/// start, the table has the ranges that end before the first one over `limit` bytes.
+/// start, the table has longer and longer ranges, and ends before the first one that takes more
+/// than `limit` bytes.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));
@@ -58,7 +59,7 @@ impl Score {
     }
 }
 
-/// A random problem of splitting a model into stages, which owns its data.
+/// A random problem of splitting a model into stages. It owns the data that a `Problem` borrows.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The bytes and times of ranges of positions. The model has only this profile, whose times are
@@ -249,8 +250,8 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Generates problems with up to `layers` positions and at most 5 IPUs (or half of `layers`, if
-/// that is more), with any goal except the shortest step, no constraints and one limit.
+/// Generates problems without constraints that have up to `layers` positions and any goal except
+/// the shortest step. The number of IPUs is at most 5, or half of `layers` if that is more.
 pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
@@ -287,10 +288,10 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns one memory limit for each of `places`: the bytes of one of the ranges in `peaks`, so
-/// that some ranges just fit. A place is an index in the list of all ranges sorted by bytes, in
-/// twentieths of its length: 0 is the range with the fewest bytes, 10 the median. From 20 on, there
-/// is no limit.
+/// Returns memory limits that some ranges of positions just fit: each limit is the bytes of one of
+/// the ranges in `peaks`. `places` has one entry per limit, which selects a range from the list of
+/// all ranges sorted by bytes, in twentieths of its length: 0 is the range with the fewest bytes,
+/// 10 the median. From 20 on, there is no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Number of micro-batches in a step if the user gives no number, since a profile does not record
-/// the number. It is the smallest number that suffices for every schedule on 64 IPUs, so that times
-/// on any number of IPUs can be compared.
+/// the number. It is the fewest micro-batches with which every schedule can run on 64 IPUs, so that
+/// times on any number of IPUs can be compared.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
 /// Numbers that the time of a step (all micro-batches and one weight update) depends on, besides
@@ -293,8 +293,8 @@ impl StageTimes {
         }
     }
 
-    /// Returns the result of `cycles` for each position (In, a layer or Out), as a range of only
-    /// this position. A result that does not fit in 64 bits becomes [`u64::MAX`].
+    /// Calls `cycles` for each position (In, a layer or Out), as a range of one position, and
+    /// returns the results. A result that does not fit in 64 bits becomes [`u64::MAX`].
     fn of_each(&self, cycles: impl Fn(&Range<usize>) -> u128) -> Vec<u64> {
         (0..self.positions())
             .map(|position| narrow(cycles(&(position..position + 1))))

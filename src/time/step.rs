@@ -166,8 +166,9 @@ impl StageTimes {
     }
 
     /// Returns the number of micro-batches in a step for a split into `stages` stages: the number
-    /// that the user gives, or the usual number, but at least the minimum of the schedule.
-    /// TensorFlow needs a multiple of the minimum, so the number is rounded up.
+    /// that the user gives, or the usual number, but at least the minimum of the schedule. Training
+    /// in a grouped or interleaved schedule of TensorFlow needs a multiple of the minimum, so the
+    /// number is rounded up.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -224,9 +225,9 @@ impl StageTimes {
     }
 
     /// Returns the cycles of the weight update of one step. `stages` has one entry per stage: the
-    /// index of its IPU, and its cycles. In TensorFlow, all IPUs update at the same time, so the
-    /// IPU with the most cycles decides. In PopART, one IPU updates after the other, so all cycles
-    /// are added up.
+    /// index of its IPU, and its cycles. In TensorFlow's grouped and interleaved schedules, all
+    /// IPUs update at the same time, so the IPU with the most cycles decides. In other schedules,
+    /// one IPU updates after the other, so all cycles are added up.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
@@ -239,16 +240,16 @@ impl StageTimes {
         }
     }
 
-    /// Returns whether all IPUs update their weights at the same time, as in TensorFlow, rather
-    /// than one IPU after the other.
+    /// Returns whether all IPUs update their weights at the same time, as in TensorFlow's grouped
+    /// and interleaved schedules, rather than one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
         self.pipeline.schedule.is_of_tensorflow()
     }
 
     /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
-    /// the forward pass, then in the backward pass. If Out (the operations after the last layer) is
-    /// on the first IPU, position 0 and the end of the positions both stand for the split point
-    /// before Out.
+    /// the forward pass, then in the backward pass. At position 0 and after the last position,
+    /// returns the bytes between the last layer and Out (the operations after it) if Out is on the
+    /// first IPU, otherwise 0.
     pub(crate) fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));

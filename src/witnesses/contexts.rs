@@ -27,8 +27,8 @@ pub fn check_debug(
     debug_info: &DebugInfo,
 ) -> Result<Option<Contradiction>> {
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Files without debug contexts exist: two such `debug.cbor` files were found in public
-        // repositories.
+        // A `debug.cbor` without any debug contexts gets an error message of its own, since such
+        // files exist: two were found in public repositories.
         bail!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; {OWN_DEBUG}, or record both again with autoReport.outputDebugInfo \
@@ -151,8 +151,9 @@ pub struct DebugMatch {
     pub damage: Vec<Damage>,
 }
 
-/// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
-/// that `debug.cbor` belongs to another compilation than the profile.
+/// Minimum number of debug contexts that must be compared to show that `debug.cbor` belongs to
+/// another compilation than the profile, unless programs refer to fewer. Also the minimum number of
+/// compute sets with names for which the comparison of names counts.
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {

@@ -310,7 +310,7 @@ pub fn worst(
     })
 }
 
-/// Returns an error about an input file because of which it cannot be said whether the model fits.
+/// Returns the error that an input file is bad, so that it cannot be said whether the model fits.
 /// `text` has the details of what is wrong with the file.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(

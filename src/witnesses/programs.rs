@@ -174,9 +174,10 @@ pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Tolerance in bytes for recorded code on a tile that belongs to no program; a hundredth of the
-/// bytes of the fullest tile if that is more. In a real profile, a tile has 178 bytes of run-time
-/// codelets that belong to no program, and 8 bytes for each part of its exchanges.
+/// Bytes of recorded code on a tile that may belong to no program without a contradiction; if a
+/// hundredth of the bytes of the fullest tile is more, that many. In a real profile, a tile has 178
+/// bytes of run-time codelets that belong to no program, and 8 bytes for each part of its
+/// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind` on each tile.

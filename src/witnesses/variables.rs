@@ -1,5 +1,6 @@
-//! Checks the lowered variables: they have the recorded bytes by category, tile and step, programs
-//! use them, and they have debug contexts and contain the regions that exchanges move.
+//! Checks that the lowered variables have the recorded bytes by category, tile and step, that
+//! programs use them, and that they have debug contexts and contain the regions that exchanges
+//! move.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};

@@ -3,9 +3,9 @@
 
 use super::*;
 
-/// Returns one entry for each key of a debug context whose meaning depends on the software layer,
-/// such as PopART. The value of an entry is the name of the key, or a list that begins with it, so
-/// that a test can see from which key a value was read.
+/// Returns entries of a debug context, with keys that the reader keeps only in contexts of certain
+/// software layers, such as PopART. The value of an entry is the name of its key, or a list that
+/// begins with this name, so that a test can see from which key a value was read.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Generates any CBOR value, which may follow a key that the reader does not know.
+/// Generates a random CBOR value of any type, also one that is wrong for a debug file, with a few
+/// levels of nesting.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(int),
@@ -27,8 +28,8 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generates a debug context with keys that the reader knows, in any order, and with values of
-/// expected and unexpected types.
+/// Generates a debug context with known and unknown keys in any order, and with values of expected
+/// and unexpected types.
 fn any_context(id: u64) -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "api",

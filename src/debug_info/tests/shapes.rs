@@ -51,8 +51,8 @@ fn values_of_unknown_keys_are_stepped_over() {
         let mut entry = bytes(&text("unknown"));
         entry.extend_from_slice(value);
         reads_past(&entry, &[]);
-        // The CBOR value under test is now the key of an unknown map entry whose value is 0. A key
-        // that is not a text is a sign of damage.
+        // The CBOR value under test is now a key of the context, and the value of this key is 0.
+        // The reader must skip both, and report damage if the key is not a text.
         let is_text = matches!(value[0], 0x60..0x80);
         let mut entry = value.to_vec();
         entry.push(0x00);
@@ -124,8 +124,8 @@ fn keys_of_the_document_that_come_twice() {
 
 #[test]
 fn nesting_is_read_up_to_a_bound_and_is_damage_beyond() {
-    // The debug file, its array of contexts and a context take three of the allowed levels of
-    // nesting.
+    // The nested items are in the map of a context, which is in the array of contexts, which is in
+    // the top-level map. These take three of the allowed levels; the others are left for the items.
     let room = limits::NESTED_ITEMS - 3;
     for opener in [&b"\x81"[..], b"\x9f", b"\xa1\x60", b"\xbf\x00", b"\xc1"] {
         let is_open = opener[0] & 0x1f == 0x1f;

@@ -134,13 +134,14 @@ impl Flows {
         })
     }
 
-    /// Converts the positions of a stage to the places that it runs (ranges with exclusive ends).
+    /// Returns the places (In, layers, Out; end exclusive) that a stage with the positions
+    /// `positions` runs.
     ///
-    /// If Out (the operations after the last layer) is not on the first IPU, positions and places
-    /// are the same: In (the operations before the first layer), the layers, and Out. If Out is on
-    /// the first IPU, it has no position besides that of In, but is still the last place. A stage
-    /// with all positions then also runs Out. If there are several stages, Out is a pipeline stage
-    /// of its own.
+    /// Places differ from positions only if Out (the operations after the last layer) is on the
+    /// first IPU. Out then has no position of its own, but shares that of In (the operations before
+    /// the first layer). As a place, it still comes last. A stage with all positions also runs Out.
+    /// In a split into several stages, none of these runs Out, which is a pipeline stage of its
+    /// own.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -287,9 +288,9 @@ impl Flows {
     }
 
     /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
-    /// stages, in each phase (see [`PHASES`]). It must be known to which pass each liveness step
-    /// belongs; if not, `in_any_phase` is used. If the forward pass is recomputed, the buffers at
-    /// its steps are large enough for both the first run and the recomputation.
+    /// stages, in each phase (see [`PHASES`]). If it is unknown to which pass a liveness step
+    /// belongs, callers pass the result on to `in_any_phase`. If the forward pass is recomputed,
+    /// the buffers at its steps are large enough for both the first run and the recomputation.
     fn buffers_in_passes<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -328,10 +329,10 @@ impl Flows {
                 // the recomputation, which is part of the backward pass, tensors that leave the
                 // stage wait. The larger bytes count.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // FIFOs copy the tensors that they stash through buffers. If they run at the end of
-                // the forward pass, tensors and gradients for other stages also wait in buffers; if
-                // they run before the backward pass, tensors and gradients from other stages do.
-                // The larger bytes count.
+                // FIFOs copy the tensors that they stash through buffers. If the FIFOs run at the
+                // end of the forward pass, tensors and gradients for other stages also wait in
+                // buffers; if the FIFOs run before the backward pass, tensors and gradients from
+                // other stages do. The larger bytes count.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),

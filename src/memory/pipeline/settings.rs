@@ -108,7 +108,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the value as on the command line, such as `off-chip`.
+            /// Writes the value as users write it on the command line, such as `off-chip`.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&option_name(self))
             }

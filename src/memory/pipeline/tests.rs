@@ -49,8 +49,9 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
 }
 
 /// Generates random models of training or inference, as the four parts from which [`model`] builds
-/// them: a model without passes, the pass of each operation, whether each operation group copies
-/// from the host, and the step at which the backward pass starts (`None` for inference).
+/// them: a model whose operations have no passes yet, the pass of each operation, whether each
+/// operation group copies from the host, and the step at which the backward pass starts (`None` for
+/// inference).
 pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
@@ -219,8 +220,9 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     (flows, tile)
 }
 
-/// Returns the bytes that each stage stashes if the activations between two layers have `bytes`
-/// bytes. `counts` has the number of layers of each stage.
+/// Returns the bytes that each stage of a split stashes if Out (the operations after the last
+/// layer) is on the first IPU. Activations between neighbouring layers have `bytes` bytes. `counts`
+/// has the number of layers of each stage.
 fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
     let layers = counts.iter().sum::<usize>();
     let (flows, tile) = chain(layers as u32, bytes, pipeline, true);
@@ -307,7 +309,8 @@ fn an_input_stays_until_its_stage_has_run_again() {
     };
     for schedule in [Schedule::Sequential, Schedule::TfInterleaved] {
         assert_eq!(buffers(schedule, Recompute::Stage, 0..2), [5, 5, 0, 0]);
-        // The last pipeline stage is not recomputed, so its inputs need no buffer.
+        // The stage with the places `0..3` is the last of the pipeline, which is not recomputed. So
+        // no buffer keeps its input for a second run.
         assert_eq!(buffers(schedule, Recompute::Stage, 0..3), [0; PHASES]);
         assert_eq!(buffers(schedule, Recompute::None, 0..2), [0; PHASES]);
     }

@@ -33,7 +33,7 @@ pub struct Blocks<B, const N: usize> {
     start: usize,
     end: usize,
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
-    /// layers in the block. A block whose bound is below the peak so far is skipped.
+    /// layers in the block. A block whose bound does not exceed the peak so far is skipped.
     bounds: Vec<[B; N]>,
     /// One entry per block of consecutive steps: the live bytes of the current range of layers just
     /// before the block, as of the last time that the block was summed. Layers that the range has
@@ -49,8 +49,8 @@ pub struct Blocks<B, const N: usize> {
 }
 
 /// The bytes that one layer adds to the live bytes of a range of layers, by lane (tile), in one
-/// block (consecutive steps at which a peak is possible). The layer adds at most `bounds` at any
-/// step of the block.
+/// block (consecutive steps at which a peak is possible). The field `bounds` is an upper bound on
+/// these bytes at every step of the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
     /// The index in [`Blocks::changes`] of the changes that the layer makes in the block of steps,

@@ -20,9 +20,9 @@ use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-/// When a thread examines several tiles side by side, the maximum number of changes of live bytes
-/// that it stores for all of them, and of sums of such changes. With more, reading them takes so
-/// long that examining the tiles one by one is as fast.
+/// The maximum number of changes of live bytes that a thread stores for all tiles that it examines
+/// side by side, and of sums of such changes. With more, reading them takes so long that examining
+/// the tiles one by one is as fast.
 const MAX_CELLS: usize = 1 << 21;
 
 /// The number of ranges of layers with the same start whose peaks are allocated together, as soon

@@ -33,13 +33,15 @@ struct LiveRange {
     part: (PlaceSet, Option<u32>),
 }
 
-/// Marks a liveness step at which variables begin to be live, so that a peak may follow.
+/// A flag of liveness steps at which variables begin to be live. Live bytes rise there, so such a
+/// step or a later one may have a peak.
 const BEGINS: u8 = 1;
-/// Marks a liveness step at which variables are no longer live. Live bytes fall there, so the step
-/// before may have a peak.
+/// A flag of liveness steps at which variables are no longer live. Live bytes fall there, so the
+/// step before may have a peak.
 const ENDS: u8 = 2;
-/// Marks the first and the last liveness step of a phase or of a layer. The highest live bytes
-/// within the phase or layer may be at these steps, even if live bytes rise further outside it.
+/// A flag of the first and the last liveness step of each phase and of each layer. The highest live
+/// bytes within the phase or layer may be at these steps, even if live bytes rise further outside
+/// it.
 const EDGE: u8 = 4;
 
 /// The variables of up to `N` tiles, by the layers that use them: when a range of layers grows, it
@@ -173,7 +175,8 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // A live range with swapped ends cancels the same live range: bytes are added
+                    // The negative of a live range, which cancels it for starts to which it no
+                    // longer applies, is the same live range with swapped ends: bytes are added
                     // where a live range begins and subtracted where it ends.
                     let undo = Stretch {
                         from: to,
@@ -188,10 +191,10 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Returns `window`, extended to the steps of one more layer or phase. `layer` is the first and
-    /// the last liveness step (both inclusive) of the layer or phase; `None` if it has no steps.
-    /// `window` is a range (end exclusive) of indices into the list of steps at which a peak is
-    /// possible; `None` if it is empty.
+    /// Returns the smallest window that contains both `window` and the steps of a layer or phase.
+    /// `layer` is the first and the last of these steps (both inclusive); `None` if there are none.
+    /// Windows are ranges (end exclusive) of indices into the list of liveness steps at which a
+    /// peak is possible; `None` if they are empty.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,

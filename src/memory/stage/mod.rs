@@ -50,17 +50,18 @@ pub struct StageMemory {
 /// tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the stage on the tile in this update, if a landing pad (a buffer into which
-    /// optimizer state is loaded) holds all state of a weight at once.
+    /// All bytes of the stage on the tile in the weight update that takes the most bytes there, if
+    /// a landing pad (a buffer into which optimizer state is loaded) holds all state of a weight at
+    /// once.
     pub bytes: u64,
     /// The highest bytes of the stage on the tile in any weight update, if a landing pad (a buffer
     /// into which optimizer state is loaded) holds only one tensor of state at a time.
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// Bytes that the stage takes during the update in addition to variables that are always live:
-    /// loaded optimizer state, the buffers through which it is loaded, tensors gathered from other
-    /// replicas, and tensors that the update makes.
+    /// Bytes that the stage takes during the weight update that takes the most bytes on the tile,
+    /// in addition to variables that are always live: loaded optimizer state, the buffers through
+    /// which it is loaded, tensors gathered from other replicas, and tensors that the update makes.
     pub taken: u64,
     /// Index of the weight update that takes the most bytes on the tile, for
     /// [`MemoryModel::weights_of_update`]; `None` if no update takes bytes there.

@@ -14,9 +14,9 @@ use crate::{
 /// The number of variables in the model. The size in bytes of each variable is a different power of
 /// two, so that the bits of a sum show which variables are in it.
 const VARIABLES: usize = 20;
-/// One exponent per kind of code: 2 to the power of this exponent is the number of recorded bytes
-/// of the kind that belong to no operation. Variables and the code of operations have smaller
-/// powers of two as sizes, so these bytes show as a bit of their own in a sum.
+/// The recorded bytes of each kind of code that belong to no operation, as exponents of 2. All
+/// variables and all code of operations have smaller powers of two as sizes, so these bytes show as
+/// a bit of their own in a sum.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
 /// The bytes of fragmentation (recorded bytes that belong to no variable), a power of two that no
 /// other size in the model has.
@@ -44,9 +44,9 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes a model from `plain`, in which sizes are different powers of two ([`with_bits`]). The
-/// recorded bytes of each kind of code are the code of all operation groups plus one more power of
-/// two. It stands for code that belongs to no operation, and is a bit of its own in sums.
+/// Makes a model from `plain`, in which sizes are different powers of two ([`with_bits`]). For each
+/// kind of code, the compiler recorded the code of all operation groups and one more power of two,
+/// which stands for code that belongs to no operation.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

@@ -109,8 +109,8 @@ pub(crate) fn plain() -> impl Strategy<Value = Plain> {
         )
             .prop_map(
                 move |(classes, groups, mut operations, firsts, variables, vertex_code)| {
-                    // Every layer has at least one operation. Position 0, which stands for all
-                    // operations without a layer, may have none.
+                    // In these random models, every layer has at least one operation. Only the
+                    // position 0, which stands for operations without a layer, may be empty.
                     operations.extend(firsts.into_iter().zip(1..));
                     Plain {
                         classes,
@@ -261,8 +261,8 @@ impl Plain {
 
     /// Computes the highest bytes of a stage on one tile at any step, directly by the rules of the
     /// full memory model, which counts all recorded memory. `recorded` has the bytes of code that
-    /// the compiler recorded, and `explained` those of all operations, both by kind of code. Each
-    /// stage has the difference as overhead.
+    /// the compiler recorded, and `explained` those of the code of all operations, both by kind of
+    /// code. What is recorded beyond that of operations counts as overhead in every stage.
     pub(crate) fn full_stage(
         &self,
         layers: Range<usize>,
@@ -326,9 +326,9 @@ pub(crate) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Assigns operations and variables to layers by the rules of the full memory model, except that
-/// all operations without a layer have one position instead of In and Out (before and after the
-/// layers). So the rules in the tests stay short.
+/// Assigns operations and variables to layers by the rules of the full memory model, with one
+/// simplification for tests: operations before the first layer and after the last have one common
+/// position.
 pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
     let mut counted = classic.sharing.clone();

@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// The role of each variable, such as weight or optimizer state, in the update of weights as a
-/// phase after the passes. This phase exists if optimizer state is off the chip or sharded. Weights
-/// are updated one after the other, each in an *update*; updates are numbered from 0.
+/// The role of each variable, such as weight or optimizer state, in the weight update. The update
+/// is a phase after the forward and backward passes if optimizer state is off the chip or sharded.
+/// It consists of one *update* per weight, one after the other; these are numbered from 0.
 #[derive(Debug)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
@@ -47,8 +47,9 @@ pub(crate) struct UpdatePhase {
 #[derive(Debug)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether these are parameters that stay on the chip, but that the profile lists as live at
-    /// some steps only. A stage holds all its parameters of this kind during every weight update.
+    /// Whether the variables are parameters that stay on the chip, although the profile lists them
+    /// as live at some steps only. During every weight update, a stage holds all its parameters of
+    /// this kind.
     pub fills_holes: bool,
     updates: Box<[u32]>,
 }
@@ -138,8 +139,8 @@ impl MemoryModel<'_> {
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
     /// none of these weights has a name, returns the names of the update's optimizer state. The
-    /// list is empty if the model does not train, or if the pipeline keeps all optimizer state
-    /// whole on the chip.
+    /// list is empty if the model does not train, or if all optimizer state stays on the chip and
+    /// is not sharded, since the update then has no memory peak of its own.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();
@@ -244,7 +245,7 @@ enum UpdateRole {
 }
 
 impl UpdateRole {
-    /// Optimizer state that is sharded, so that each replica keeps a share.
+    /// The role of optimizer state of which each replica keeps only a share.
     const SHARED_STATE: Self = Self::State {
         is_shared_out: true,
     };
@@ -341,8 +342,8 @@ impl<'a> Updates<'a> {
     }
 
     /// Divides operation groups into weight updates, and numbers the updates from 0. Operation
-    /// groups that update the same weight or use the same optimizer state belong to one update.
-    /// Returns two lists:
+    /// groups that update the same weight belong to one update, and so do groups that use the same
+    /// optimizer state, unless the updates of several weights use it. Returns two lists:
     /// - for each operation group, the number of its update (meaningless if it belongs to none);
     /// - for each update, the half-open range of liveness steps from its first to its last
     ///   operation.
@@ -366,8 +367,8 @@ impl<'a> Updates<'a> {
         for set in sets(UpdateRole::SHARED_STATE) {
             let firsts = self.groups(set).map(|group| sets_of_groups.first(group));
             let weights = ascending(firsts.filter(|&first| has_weight[first]));
-            // A tensor that the updates of several weights use, such as a learning rate, belongs to
-            // none of these weights. So it does not join their updates into one.
+            // Optimizer state that the updates of several weights use belongs to none of these
+            // weights, so it does not join their updates into one.
             if weights.len() < 2
                 && let Some(first) = sets_of_groups.merge_all(self.groups(set))
             {
@@ -451,9 +452,9 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find). At first each group is a set by itself; then
-/// sets that belong to one weight update are joined. The item at the index of a group is an earlier
-/// group of the same set, or the group itself if it is the first of its set.
+/// Disjoint sets of operation groups (union-find), to find the groups that form one weight update.
+/// At first, each group is a set by itself. The item at the index of a group is an earlier group of
+/// the same set, or the group itself if it is the first of its set.
 struct GroupSets(Vec<usize>);
 
 impl GroupSets {

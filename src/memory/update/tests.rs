@@ -35,9 +35,8 @@ impl Case {
         !v.users.is_empty() && v.users.is_subset(&self.updates)
     }
 
-    /// Returns whether a variable is optimizer state that leaves the chip between updates, in whole
-    /// or in part. Scalars never leave it. State that is sharded on the chip leaves it only if it
-    /// is large.
+    /// Returns whether a variable is optimizer state that is not whole on the chip between updates.
+    /// Scalars always stay whole. If state is sharded on the chip, only large tensors are sharded.
     fn is_away(&self, v: &PlainVariable) -> bool {
         let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
@@ -54,8 +53,9 @@ impl Case {
         lasts(&self.plain, v) && is_updated && !self.is_state(v) && self.is_forward[number]
     }
 
-    /// Returns the operation groups of each weight update. Groups that update one weight, or that
-    /// use the same optimizer state, belong to one update.
+    /// Returns the operation groups of each weight update. Groups that update one weight belong to
+    /// one update, and so do groups that use the same optimizer state, unless the updates of
+    /// several weights use it.
     fn joined(&self) -> Vec<BTreeSet<u32>> {
         let mut joined: Vec<BTreeSet<u32>> =
             self.updates.iter().map(|&group| [group].into()).collect();
@@ -155,8 +155,8 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// Returns the bytes of the tensors that one weight update makes. Tensors that are attributed
-    /// to the same set of layers have a common peak, and the peaks of all sets are added up.
+    /// Returns the bytes of the tensors that one weight update makes. Tensors are grouped by the
+    /// layers that use them: the result is the sum of the peaks of all groups.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,
@@ -208,9 +208,8 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // The models of this test have one use set (operations that use a variable) for each user
-        // of a variable: the first set of a variable has one user, its last set has all. So `sets`
-        // becomes the index of the set with all users of the variable.
+        // In the models of this test, a variable with n users has n use sets in a row, of which the
+        // last has all n users. So after n is added, `sets` is the index of that use set.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;
@@ -228,8 +227,8 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // `Case::stage` computes the bytes of the stage without its code, so the code is
-                // left out of the memory model's result too.
+                // The expected bytes (`Case::stage`) do not include the code of the stage, so its
+                // code is subtracted from the computed bytes.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

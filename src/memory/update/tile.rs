@@ -49,8 +49,9 @@ struct Amounts<const N: usize> {
     /// The bytes of a replica's shares of the weights and of their gradients, which a sharded
     /// update needs.
     shares: ByLane<u64, N>,
-    /// The bytes, on each tile, of the tensors that only updates make, at the step of the weight
-    /// update at which these tensors take the most bytes on the tile.
+    /// The bytes, on each tile, of the tensors that only updates make. Tensors of one set of
+    /// positions have a common peak over the steps of the weight update; the peaks of several sets
+    /// are added up.
     temporaries: ByLane<u64, N>,
 }
 
@@ -63,9 +64,8 @@ impl<const N: usize> Amounts<N> {
         lanes::add(&mut self.temporaries, &other.temporaries);
     }
 
-    /// Adds `bytes`, the bytes of variables on each tile, to the amounts that depend on their
-    /// `role` in a weight update. For example, weights are added to the bytes that the update
-    /// gathers.
+    /// Adds the bytes of variables on each tile to those fields that the variables' `role` in a
+    /// weight update determines. For example, the bytes of a weight are added to `gathered`.
     fn add_row(&mut self, phase: &UpdatePhase, role: UpdateRole, bytes: &[u64; N]) {
         let shares = bytes.map(|bytes| phase.share(bytes));
         match role {
@@ -148,16 +148,16 @@ impl<const N: usize> TileUpdates<N> {
         }
     }
 
-    /// Returns the bytes that a stage with the positions `positions` (end exclusive) takes in the
-    /// weight update, for each lane (tile).
+    /// Returns for each lane (tile) the bytes that a stage takes in the weight update. `positions`
+    /// are the positions (In, layers, Out) of the stage, end exclusive.
     pub fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // The sum over an empty range of positions has only the variables that every stage has.
-        // They count as overhead.
+        // The variables that every stage has count as overhead. A stage without positions has only
+        // these variables, so they are summed up over an empty range.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -221,9 +221,9 @@ pub struct RangeUpdates<const N: usize> {
     /// and backward pass, so that they are not among the always-live variables.
     lasting: GrowingSums<N, 2>,
     /// One list per position (In, a layer or Out): the bytes in weight updates that a range of
-    /// layers gains when it grows to this position. An item has the position at which the range
-    /// must begin, or after which, to gain the bytes; the index of the update in `common`; and the
-    /// bytes. A range that begins earlier has the bytes already, from an earlier position.
+    /// layers gains when it grows to this position. An item has the lowest start of a range that
+    /// gains the bytes here, the index of the update in `common`, and the bytes. A range that
+    /// starts earlier has the bytes already, because an earlier position needs them too.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
     /// variables that every stage has. Every range of layers starts with these bytes.
@@ -234,8 +234,7 @@ pub struct RangeUpdates<const N: usize> {
     /// The highest bytes that any weight update takes in an empty range of layers, which has only
     /// the variables that every stage has.
     everywhere: ByLane<u64, N>,
-    /// The bytes on each tile of the weight update that takes the most bytes there, in the current
-    /// range of layers.
+    /// The highest bytes that any weight update takes on each tile, in the current range of layers.
     taken: ByLane<u64, N>,
 }
 
@@ -366,10 +365,10 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // With 4 replicas, the larger of two sums counts. For its part of the update, a replica
-        // takes 130 bytes: 300 / 4 bytes of temporaries, and shares of the weight (25 bytes) and of
-        // its gradients (30 bytes). To gather the weight it takes 125 bytes: the weight (100 bytes)
-        // and its share of it.
+        // With 4 replicas, a tile needs the larger of two sums: 130 bytes to update a replica's
+        // part, and 125 bytes to gather the weight. The first sum is 300 / 4 bytes of temporaries,
+        // a share of the weight (25 bytes), and a share of its gradients (30 bytes). The second is
+        // the weight (100 bytes) and a share of it.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

@@ -24,8 +24,9 @@ fn layering(operations: &[Operation]) -> Layering {
     layering_with(DEFAULT_LAYER_REGEX, LayerOrder::Steps, operations)
 }
 
-/// Returns the name of the layer of each operation, and the note (the rule that gave the layer), as
-/// they appear in a report's breakdown of operations.
+/// Returns two texts for each operation: the name of its layer, and the rule that gave it this
+/// layer or the reason why it has none. A report shows the same texts in its breakdown of
+/// operations.
 fn rows(layering: &Layering) -> Vec<(String, String)> {
     let layers = layering.layers.iter().zip(&layering.notes);
     layers

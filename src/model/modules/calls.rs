@@ -46,7 +46,7 @@ pub struct Calls {
     /// certain.
     paths: Vec<String>,
     /// One entry per module: how often the module runs in the forward pass. A run is a series of
-    /// consecutive operations.
+    /// consecutive operations that the module calls.
     runs: Vec<usize>,
     /// The model itself, as an index into `paths`: the outermost module of most operations.
     root: Option<usize>,

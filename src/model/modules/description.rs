@@ -10,9 +10,9 @@ use std::ops::Range;
 /// description of the model as a list of layers, the better are the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
-    /// The cost by which ways to divide a model into layers are compared: a fixed number for each
-    /// layer, plus its number of operations. Layers with the same types of operations share the
-    /// cost of their operations, as if they were one layer ([`Lengths`]).
+    /// The length of the description, which is a fixed number for each layer plus its number of
+    /// operations. Operations of layers with the same types of operations count only once
+    /// ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.

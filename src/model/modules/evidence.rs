@@ -37,7 +37,8 @@ pub struct Evidence<'a> {
     pub crossing: Vec<i64>,
 }
 
-/// Marks an operation that is not in the forward pass, in a list of indices into the forward pass.
+/// Stands for "no operation" in place of an index into the forward pass, such as that of the first
+/// operation that uses a variable.
 const NONE: usize = usize::MAX;
 
 /// Maximum number of parameters that are kept for each operation. Operations of real models use

@@ -37,8 +37,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::{ops::Range, sync::Arc};
 use tree::Tree;
 
-/// The module tree of the forward pass, and the data about its operations from which layers are
-/// chosen.
+/// The tree of modules that the forward pass calls, and data about its operations, such as their
+/// bytes, from which layers are chosen.
 #[derive(Debug, Default)]
 struct ForwardModules {
     /// The operations of the forward pass, in the order of the program, as indices into the model's
@@ -62,9 +62,9 @@ struct ForwardModules {
     /// One entry per operation in `forward`: whether the operation is the first to use some
     /// parameter.
     has_parameters: Vec<bool>,
-    /// `None` if the names of operations show modules; layers are then named after modules.
-    /// Otherwise, layers are named after operations, with one entry per operation in `forward`: its
-    /// name (empty if unknown), and its first and last liveness step.
+    /// `None` if the names of operations show modules, after which layers are then named.
+    /// Otherwise, layers are named after operations. The list then has one entry per operation in
+    /// `forward`: its name (empty if unknown), and its first and last liveness step.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
@@ -259,9 +259,9 @@ impl ForwardModules {
         self.tree.operations(self.module(run))
     }
 
-    /// Returns the module path of a run of a layer. If names of operations show no modules, returns
-    /// the name of the run's first named operation or, without names, its liveness steps, such as
-    /// `step3-17`.
+    /// Returns the module path of `run`, one of the times that the model runs a layer. If names of
+    /// operations show no modules, returns the name of the first operation in `run` that has one
+    /// or, if none has, the liveness steps of `run`, such as `step3-17`.
     fn path(&self, run: &Run) -> String {
         let Some(operations) = &self.without_modules else {
             return self.tree.path(self.module(run)).concat();
@@ -401,11 +401,11 @@ impl ModuleLayers {
             .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns `operation` or, if it belongs to an earlier layer than an operation before it, the
-    /// next operation of the forward pass that does not. This skips, for example, an embedding that
-    /// a decoder calls again. Returns `operation` also if there is no such next operation, or if
-    /// the last layer has begun before it. `layers` has the layer of each operation: from 1, or 0
-    /// for none, which is earlier than all layers.
+    /// Returns the first operation of the forward pass, from `operation` on, that belongs to no
+    /// earlier layer than any operation before it. This skips, for example, an embedding that a
+    /// decoder calls again. Returns `operation` itself if there is no such operation, or if an
+    /// operation of the last layer runs before it. `layers` has the layer of each operation: from
+    /// 1, or 0 for none, which is earlier than all layers.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);

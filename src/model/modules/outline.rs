@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct ModuleRow {
     /// Number of modules around this module, by which its line in the list is indented.
     pub depth: usize,
-    /// The path of the module, without the path of the module around it.
+    /// The path of the module without its beginning, the path of the module around it.
     pub name: String,
     /// Number of operations that one run of the module has in the forward pass.
     pub operations: usize,

@@ -211,9 +211,9 @@ pub fn full_paths<'a>(
 }
 
 /// Locates the modules that call each operation (its scope) in the name of a parameter, such as
-/// those of `encoder/3` in `bert.encoder.layer.3.weight`. The operation is the first to use this
-/// parameter. If there is no such parameter, rules 1 and 2 of [`full_paths`] choose one that
-/// another operation with the same scope uses. The entry is `None` if there is none either.
+/// those of `encoder/3` in `bert.encoder.layer.3.weight`. This is a parameter that the operation is
+/// the first to use. If there is none, rules 1 and 2 of [`full_paths`] choose a parameter that
+/// another operation with the same scope uses. If they find none either, the entry is `None`.
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -264,18 +264,19 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns module paths for operations whose path is not known yet (in `aligned`). Such an
-/// operation gets the path of its modules from the nearest earlier operation (in `order`) with a
-/// known path, if the same modules call both and all operations in between. Otherwise it gets
-/// `None`, since the modules may have been called again in between, as other items of a list.
+/// Returns module paths for operations whose path is unknown: their entry in `aligned` is `None`.
+/// Operations are visited in `order`. Such an operation gets the path of the last one visited whose
+/// path is known, if the same modules call both and all operations visited in between. Otherwise it
+/// gets `None`, since the modules may have been called again in between, as other items of a list.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
     order: impl Iterator<Item = usize>,
 ) -> Vec<Option<&'a str>> {
     let mut paths = vec![None; scopes.len()];
-    // The last operation with a known module path: this path, the modules that call the operation,
-    // and how many of these, from the outermost on, also call all operations since then.
+    // The operation with a known module path that was visited last: this path, the modules that
+    // call the operation, and how many of these, from the outermost on, also call all operations
+    // visited since then.
     let mut last: Option<(&Alignment<'_>, &str, usize)> = None;
     for number in order {
         let scope = scopes[number];
@@ -311,17 +312,17 @@ struct Beginning<'a> {
 }
 
 impl<'a> Beginning<'a> {
-    /// Returns the beginning of the module path of an operation, which the modules of `scope` call.
-    /// The outer `count` of these modules also call a nearby operation, whose path `other` is
-    /// known. It runs `distance` operations earlier (0 if it runs later). If each of the two has
-    /// one more module, and the numbers of these modules differ by `distance`, both modules are
-    /// items of one list.
+    /// Finds the beginning of the module path of an operation that the modules of `scope` call. The
+    /// outer `count` of these modules also call a nearby operation, whose path `other` is known.
+    /// The nearby operation runs `distance` operations earlier, or later if `distance` is 0. If
+    /// exactly one more module calls each of the two operations, and the numbers of these two
+    /// modules differ by `distance`, both modules are items of one list.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `other` is a nearby operation whose modules are known. Its outer `count` modules also
-        // call this operation. `sibling` is the next module of `other`, such as `3` in
-        // `encoder.layer.3`; empty if there is none. `container` is the path around it,
-        // `encoder.layer`.
+        // The known path `other` belongs to a nearby operation. The first `count` modules in it
+        // also call this operation. `sibling` is the name of the next module, such as `3` in
+        // `encoder.layer.3`, and `container` is the path before it, such as `encoder.layer`. If
+        // there is no next module, `sibling` is empty.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -356,8 +357,8 @@ fn aligned_path<'a>(
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // No parameter shows where the path begins, so it begins like the scope, with the
-        // separators at its start: `/` for `/encoder/3`.
+        // If no parameter shows where the path begins, the path begins with the separators at the
+        // start of the scope: `/` for `/encoder/3`.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",

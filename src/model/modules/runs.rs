@@ -107,8 +107,8 @@ impl ModuleLayers {
             }
         }
         // In (the operations before the first layer) may use the output of a layer, as when a
-        // generated token is embedded. The positions from In to this layer then form a loop, which
-        // is joined with each range of layers that runs several times and overlaps with it.
+        // generated token is embedded. The positions from In to this layer then form a loop. If a
+        // range of layers that runs several times overlaps with the loop, the two are joined.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 add(0, last, 1);

@@ -95,9 +95,10 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     assert_eq!(layers(&all).layers.len(), 11);
 }
 
-/// A convolutional network has four equal stages (modules) of two equal blocks each. Modules that
-/// describe the model most briefly become layers, which would be the four stages. But chains of
-/// similar blocks are always divided, so the eight blocks must be the layers.
+/// The convolutional network of this test has four equal stages (modules), each with two equal
+/// blocks. By the rule that the shortest description of the model decides, the four stages would
+/// become layers. But chains of similar blocks are always divided, so the eight blocks must be the
+/// layers.
 #[test]
 fn blocks_are_layers_although_their_stages_are_alike() {
     let stages = (1..5).flat_map(|stage| blocks(&format!("layer{stage}"), 2));

@@ -19,7 +19,7 @@ pub struct Node {
     /// node begin with this path.
     pub depth: usize,
     /// The path component by which the node differs from its siblings, such as `3`. `None` for a
-    /// node whose path is that of its parent:
+    /// node whose module path is that of its parent:
     /// - the root, which has no parent
     /// - one of several successive calls of the parent's module
     /// - an operation that the parent's module calls itself
@@ -118,9 +118,9 @@ impl Tree {
         number
     }
 
-    /// Divides operations into nodes where the path component at index `depth` changes. An
-    /// operation with a shorter path, such as an addition after all submodules, becomes a node
-    /// without a component.
+    /// Divides operations into nodes: consecutive operations with the same path component at index
+    /// `depth` form a node. An operation with a shorter path, such as an addition after all
+    /// submodules, becomes a node without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
         let mut end = operations.start;
         let is_alike =
@@ -141,9 +141,9 @@ impl Tree {
 
     /// Returns how many consecutive runs of submodules (`runs`) belong to one call of the module
     /// around them. If the submodules repeat in the same order, as in `a b a b`, that module is
-    /// called several times in succession. The result is then the length of the shortest sequence
-    /// of at least two runs that repeats: 2 in the example. Otherwise, all `runs` belong to one
-    /// call.
+    /// called several times in succession, and each call has the shortest sequence of at least two
+    /// runs that repeats. The result is its length: 2 in the example. Otherwise, all `runs` belong
+    /// to one call.
     fn period(&self, runs: &[Node]) -> usize {
         // Returns the path components that all operations in this run of a submodule share.
         let shared_path = |run: &Node| {

@@ -64,8 +64,8 @@ impl ForwardModules {
         let is_container = self.containers(&described);
         let mut is_cut = is_container.clone();
         let mut lengths = vec![0.0; nodes.len()];
-        // Children come after their parents in `nodes`, so the reverse order handles children
-        // first.
+        // Whether a node is divided depends on the cost of its children. So children must be
+        // examined first: `nodes` has them after their parents, and is read in reverse order.
         for (number, node) in nodes.iter().enumerate().rev() {
             let whole = described.of(&node.operations);
             let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -285,8 +285,8 @@ impl ForwardModules {
     }
 }
 
-/// If names of operations show no modules, the program is divided into layers. Each layer has at
-/// most 1/`RUNS` of the bytes of all operations, unless it is a single operation.
+/// If names of operations show no modules, each layer has at most 1/`RUNS` of the bytes of all
+/// operations, unless the layer is a single operation.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {

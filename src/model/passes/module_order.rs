@@ -18,8 +18,8 @@ const SHARED: usize = 20;
 /// backward pass. A program with a lower percentage has no backward pass.
 const REVERSED: usize = 90;
 
-/// Returns the steps of the backward pass, which ends with the last module that also runs in the
-/// forward pass. Returns `None` if the order of modules shows no backward pass.
+/// Returns the range of liveness steps of the backward pass, which ends with the last module that
+/// also runs in the forward pass. Returns `None` if the order of modules shows no backward pass.
 pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()

@@ -32,8 +32,8 @@ impl Placement {
         }
         // All places (In, layers, Out) that use the same weight must be on one IPU. Some operations
         // do not count as users of a weight:
-        // - those without a place of their own
-        // - outside the forward pass, those that are in a layer only because of their variables
+        // - operations without a place of their own, such as a norm of all gradients
+        // - outside the forward pass, operations whose layer follows only from their variables
         //
         // A variable that an operation on every IPU uses, such as a random state, need not be on
         // one IPU.

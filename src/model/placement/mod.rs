@@ -104,8 +104,8 @@ pub enum Reason {
     /// The operation is in a function that the program calls several times. Its place (In, a layer
     /// or Out) follows from the data that flows through one of these calls.
     Call,
-    /// The operation is in In: in the forward pass, it runs before the first layer, as the flow of
-    /// data or the order of the program shows. Or it is in the backward pass of such operations.
+    /// The operation is in In: it runs before the first layer in the forward pass, as the flow of
+    /// data or the order of the program shows, or it is in the backward pass of such an operation.
     BeforeLayers,
     /// The operation is in Out: it runs after the last layer and before the backward pass of the
     /// layers, as the flow of data or the order of the program shows.
@@ -124,8 +124,8 @@ pub enum Reason {
     /// The operation runs on every IPU, so it is in every stage. Examples are operations that the
     /// compiler adds, and operations that advance a random state.
     EveryStage,
-    /// The operation has no layer. It is in a place before the layers that has all such operations.
-    /// Only the classic memory model ([`Rules::Classic`]) has this place.
+    /// The operation has no layer, so it is in the single place, before the layers, of all such
+    /// operations. Only the classic memory model ([`Rules::Classic`]) has this place.
     Pseudo,
 }
 
@@ -189,8 +189,8 @@ pub struct Placement {
     /// several times, such as for each token, ascending. Empty in the classic memory model
     /// ([`Rules::Classic`]), which does not look for them.
     pub repeats: Vec<Repeat>,
-    /// The distinct sets of places (In, layers, Out), to which all fields except `by_pass` refer by
-    /// index.
+    /// The distinct sets of places (In, layers, Out) whose stages need a variable or code. All
+    /// fields that hold such a set, except `by_pass`, hold its index here.
     pub sets: PlaceSets,
     /// One entry per use set (variables that the same operations use): the places of the operations
     /// that use its variables, separately by pass. Out is a separate place here, even if it runs on

@@ -4,7 +4,7 @@ use crate::{limits, model::ascending};
 use rustc_hash::FxHashMap;
 use std::{ops::Range, sync::Arc};
 
-/// The place In (the operations before the first layer) as an index.
+/// Index of the place In, which stands for the operations before the first layer.
 pub const IN: u32 = 0;
 
 /// A set of places (In, layers, Out), as an index into [`PlaceSets`].
@@ -66,8 +66,8 @@ pub struct TooManyPlaces;
 impl Default for PlaceSets {
     fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
-        // The sets [`NOWHERE`] and [`EVERYWHERE`] both have an empty list of places. Only their
-        // indices distinguish them.
+        // The sets [`NOWHERE`] and [`EVERYWHERE`] both have an empty list of places, since no list
+        // can mean that every stage needs something. Only their indices distinguish them.
         Self {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
@@ -196,9 +196,9 @@ impl PlaceSets {
             .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
-        // Since the place `to` replaced the place `from`, several sets may list the same places.
-        // [`intern`](Self::intern) is to find the first of these sets. So sets are added to the map
-        // from last to first, since a later entry of the map replaces an earlier one.
+        // Now that one place replaces another, several sets may list the same places, and
+        // [`intern`](Self::intern) must find the first of these sets. An entry that is added to the
+        // map replaces an earlier one with the same places, so the first set is added last.
         let ids = (0..sets.len() as u32).map(PlaceSet);
         Self {
             ids: sets.iter().cloned().zip(ids).rev().collect(),

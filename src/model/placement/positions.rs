@@ -66,9 +66,9 @@ impl PseudoLayers {
     }
 }
 
-/// The names of positions (In, layers, Out) in a report. `None` stands for the first position, as
-/// in the earlier Python tool. If In and Out are one position, a list that contains this position
-/// begins with `None` and ends with `"Out"`, since both run on the first IPU.
+/// The names of positions (In, layers, Out) in a report. The first position has no name (`None`),
+/// as in the earlier Python tool. If In and Out are one position, because both run on the first
+/// IPU, a list with this position begins with `None` and ends with `"Out"`.
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {

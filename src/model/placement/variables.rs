@@ -134,9 +134,10 @@ impl<'a> VariablePlaces<'a> {
         }
     }
 
-    /// Returns one entry per label of a variable: the places (In, layers, Out) that use the weight
-    /// whose name the label contains, or [`NOWHERE`] if there is none. Optimizer state is named
-    /// `Accl1___weight` in PopART and `weight/Adam` in TensorFlow.
+    /// Returns one entry per label (the name of a tensor): the places (In, layers, Out) that use
+    /// the weight whose name the label contains, or [`NOWHERE`] if there is none. The name of
+    /// optimizer state contains that of its weight: `Accl1___weight` in PopART, `weight/Adam` in
+    /// TensorFlow.
     fn named_after(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let labels = &self.model.labels;
         let mut of_label = vec![NOWHERE; labels.len()];
@@ -259,10 +260,11 @@ pub fn of_users(
 /// the model, so it is taken to be one that the compiler added.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // One entry per use set (variables that the same operation groups use): how many of its groups
-    // run vertices; 2 means two or more. A set is stored as a smaller set and one more group. The
-    // loop uses the number of a set for this one group, and passes it on to the smaller set, whose
-    // groups use the same variables.
+    // One entry per use set (variables that the same operation groups use): how many groups of the
+    // set run vertices; 2 means two or more. A set is stored as a smaller set plus one group. The
+    // loop goes from larger sets to smaller ones. It decides about the added group by the number of
+    // the set, and passes the number on to the smaller set, where it decides about the other groups
+    // too.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {

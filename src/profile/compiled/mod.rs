@@ -152,9 +152,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // Returns `other` divided by `one`, which are two numbers of tiles or two numbers of IPUs.
-        // `one` may count a single replica and `other` all replicas, so the quotient must be 1 or
-        // the number of replicas; for any other quotient, the result is `None`.
+        // Returns `other` divided by `one`; both are numbers of tiles, or both numbers of IPUs. If
+        // `one` counts a single replica and `other` all replicas, the quotient is the number of
+        // replicas; if both count the same, it is 1. Any other quotient gives `None`.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

@@ -1,6 +1,6 @@
-//! Sums up the bytes of lowered variables in one pass over the table, storing only few variables.
-//! Recognizes the variables that a pipeline creates by their names (docs/model.md, "A compiled
-//! pipeline").
+//! Sums up the bytes of lowered variables in one pass over their table, and keeps in memory only
+//! the variables of the fullest tile of each IPU. The names of variables show which ones a pipeline
+//! created, such as stashes (docs/model.md, "A compiled pipeline").
 
 use super::{
     super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories},
@@ -126,8 +126,8 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. A profile may lack the last
-/// column, which refers to the names of variables.
+/// Every profile has the first 4 of the [`COLUMNS`] of the table `vars_info`. It may lack the last
+/// one, which refers to the names of variables.
 const REQUIRED: usize = 4;
 
 struct RangeSums {
@@ -259,10 +259,10 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns the bytes of each tile at its peak: the computed bytes of its always-live variables
-/// (`always`, one entry per tile), plus all other bytes that are recorded for it (`tiles`). On the
-/// fullest tile of each IPU (`chosen`), the computed peak of not-always-live variables (`peaks`,
-/// one entry per IPU) replaces the recorded one.
+/// Returns the bytes of each tile at its peak. The bytes of always-live variables are computed
+/// (`always`, one entry per tile), and all other bytes are taken from the recorded memory
+/// (`tiles`). On the fullest tile of each IPU (`chosen`), the peak of not-always-live variables is
+/// computed too (`peaks`, one entry per IPU).
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

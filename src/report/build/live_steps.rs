@@ -22,15 +22,14 @@ const MAX_LISTED: usize = 5000;
 const LARGEST_OF_STEP: usize = 20;
 /// How many of the largest variables an HTML page lists for one layer on one tile.
 const LARGEST_OF_LAYER: usize = 10;
-/// Upper bound on the fullest tiles of stages that an HTML page lists besides the model's fullest
-/// tile.
+/// An HTML page lists at most this many fullest tiles of stages besides the model's fullest tile.
 const MAX_OTHERS: usize = 15;
-/// Lower bound on the tiles that an HTML page lists besides the model's fullest tile. If the
-/// fullest tiles of stages are fewer, the next fullest tiles of the model are listed, too.
+/// An HTML page lists at least this many tiles besides the model's fullest tile, if the model has
+/// them. If the fullest tiles of stages are fewer, the model's next fullest tiles are listed too.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on the numbers of live bytes by layer in an HTML page (tiles times layers times
-/// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
-/// always has them.
+/// Keeps an HTML page small: the page has at most this many values for the live bytes of one layer
+/// on one tile at one drawn step. A tile whose values would exceed the bound has no bytes by layer,
+/// but the fullest tile of the model always has them.
 const MAX_SUMS: usize = 400_000;
 /// Upper bound on the variables that an HTML page lists by name on all tiles together, except on
 /// the model's fullest tile. Each of the other tiles may list an equal share of this number.
@@ -346,8 +345,8 @@ mod tests {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // A variable is live at the steps 2, 4 and 5. It is dead at step 3, but step 3 is not
-        // drawn, so its two ranges become one.
+        // A variable that is live at the steps 2, 4 and 5 gets one range of drawn steps: the step
+        // 3, at which it is dead, is not drawn.
         assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
         assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
     }

@@ -21,8 +21,7 @@ use crate::{
 };
 use std::{mem::swap, ops::Range};
 
-/// Upper bound on the groups of layers that a report lists because they use the same always-live
-/// variables.
+/// A report lists at most this many groups of layers that use the same always-live variables.
 const MAX_SHARED: usize = 100;
 
 /// The data from which a report on a model and its splits is made. (A report on a pipeline that

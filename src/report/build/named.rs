@@ -56,8 +56,8 @@ pub struct NamedVariables {
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step at which a report lists the live variables, and the range of the layer order
-/// (In, layers, Out) whose variables are listed; `None` for all variables of the model.
+/// A tile and a step at which a report lists the live variables. The report lists only variables of
+/// the given range of the layer order (In, layers, Out), or of the whole model for `None`.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
@@ -122,8 +122,8 @@ impl Inputs<'_> {
             };
             (kind, variable.bytes)
         };
-        // For each of `places` (a tile and a step), the variables that are live there, with their
-        // names.
+        // The live variables of one place (a tile and a step) after the other get their names, in
+        // the order of `places`: first the peak of the whole model, then the peaks of stages.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| &names[&variable.position])),
             ..live
@@ -221,7 +221,7 @@ impl Inputs<'_> {
     }
 
     /// Returns one list per stage: the largest variables that the stage stashes on its fullest
-    /// tile, at most 5, the largest first. The list is empty for a stage that keeps no copies.
+    /// tile, at most 5, the largest first. The list is empty for a stage that stashes nothing.
     /// `lists` has the variables of these tiles.
     fn stashed_variables(&self, lists: &[Vec<TileVariable>]) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())

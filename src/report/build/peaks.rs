@@ -1,4 +1,5 @@
-//! Curves of live bytes over the steps of the program, of the whole model and of its stages.
+//! Computes how many bytes are live at each step of the program, as curves for the whole model and
+//! for each pipeline stage.
 
 use super::{Detail, Inputs, NamedVariables};
 use crate::{

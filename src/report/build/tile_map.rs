@@ -8,14 +8,14 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on the numbers of bytes, by tile and category, that the HTML page gets for its
-/// drawing of all tiles, so that they take less than about 4 MB of JSON. All categories on 16 IPUs
-/// are within this bound.
+/// Upper bound on the values for the HTML page's drawing of all tiles, each the bytes of one
+/// category on one tile. That many values take less than about 4 MB of JSON, and are enough for all
+/// categories on 16 IPUs.
 const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on the variables that the HTML page lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
-/// Upper bound on the tiles whose largest variables the report lists. All tiles of one IPU are
-/// within this bound; of a profile with several IPUs, only the fullest tiles have lists.
+/// Maximum number of tiles whose largest variables the report lists. One IPU has fewer tiles, so
+/// all of them are listed; of a profile with several IPUs, only the fullest tiles are.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
@@ -67,9 +67,9 @@ impl TileVariables {
     }
 
     /// Makes the lists of the largest variables of each tile, which the HTML page shows. `found`
-    /// has the variables of each tile in `tiles`. A variable is stored as its bytes and an index
-    /// into a list of distinct kinds (name, category, and whether always live), since many tiles
-    /// have variables of one kind. `kind` returns the kind and the bytes of a variable.
+    /// has the variables to list for each tile in `tiles`. Variables on many tiles have the same
+    /// name and category, so each distinct pair is stored once (with whether it is always live),
+    /// and a variable is an index of this pair and its bytes. `kind` returns both for a variable.
     pub(super) fn new<T>(
         tiles: Vec<u32>,
         found: &[Vec<T>],

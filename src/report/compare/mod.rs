@@ -28,8 +28,8 @@ pub struct Comparison<'a> {
     pub warnings: Vec<Warning>,
 }
 
-/// The memory of one layer in the two compared reports. A pair of numbers has the one of the
-/// earlier report first, and `None` for a report that lacks the layer.
+/// The memory of one layer in the earlier and in the later of the two compared reports, in this
+/// order; `None` for a report that lacks the layer.
 #[derive(Debug)]
 struct ComparedLayer<'a> {
     /// The name of the layer as the later report shows it, or as the earlier report does if the
@@ -53,7 +53,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns whether the split fits in the earlier and in the later report; `None` for a report
-    /// without a split or without a verdict.
+    /// that has no split, or whose profile contradicts itself too much to tell whether it fits.
     fn fits(&self) -> [Option<bool>; 2] {
         self.reports.map(|report| {
             let split = report.split.as_ref()?;
@@ -68,9 +68,9 @@ impl<'a> Comparison<'a> {
         before.is_none_or(|split| split.fits) && self.fits()[1] == Some(false)
     }
 
-    /// Returns the layers that need more bytes in the later report than in the earlier one, on
-    /// their fullest tile or over all tiles. Each has its name and two numbers of bytes: its growth
-    /// on the fullest tile, and its growth over all tiles.
+    /// Returns the layers of both reports that need more bytes in the later one, on their fullest
+    /// tile or over all tiles. Each has its name and two numbers of bytes: its growth on the
+    /// fullest tile, and its growth over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers
             .iter()
@@ -183,9 +183,9 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Makes the table of verdicts: whether the split of each report fits, and its limit, stages
-    /// and peak. Rows about the time of one pipeline step are left out if neither report has this
-    /// time.
+    /// Makes the table of verdicts: whether the split of each report fits, its limit, IPUs, stages
+    /// and peak, and the micro-batches and cycles of a training step. A row that has a value for
+    /// neither report is left out.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
             let of_split = |report: &Report| Some(cell(report, report.split.as_ref()?));

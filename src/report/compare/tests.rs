@@ -1,4 +1,4 @@
-//! Tests of comparing two reports.
+//! Tests the comparison of a report with an earlier one.
 
 use super::*;
 use crate::{
@@ -64,9 +64,9 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(row(table, &name(&earlier.layers[1]))[6], "7");
     assert_eq!(row(table, "new")[..2], ["new", ""]);
     assert_eq!(row(table, &gone.unwrap())[0], "gone");
-    // The later report has two new layers: one named `new`, and a second one with the name of
-    // `layers[1]`. The earlier report has only one layer of this name, which is compared with the
-    // first of the two.
+    // The later report has two layers that the earlier one lacks: a layer named `new`, and a second
+    // layer with the name of an existing one. The comparison pairs the earlier layer of this name
+    // with the first of the two, so the second counts as new.
     let new = |row: &&Vec<String>| row[1] == "new";
     assert_eq!(table.plain_rows().iter().filter(new).count(), 2);
     assert_eq!(comparison.grown().count(), 2);
@@ -104,8 +104,9 @@ fn what_fitted_must_go_on_fitting() {
         assert!(summary.contains(sentence), "{sentence} in {summary}");
         assert_eq!(before.is_none(), !comparison.warnings.is_empty());
     }
-    // In a report without a verdict, the split has `fits` set to `false`. If either report is
-    // without a verdict, the comparison must not say that the split no longer fits.
+    // A profile that contradicts itself leaves the report without a verdict, and `fits` is `false`
+    // only because nothing is known. If either report has no verdict, the comparison must not say
+    // that the split no longer fits.
     let mut without = fitting(Some(false));
     without.contradictions = vec![Contradiction::without_rows("vars_info", 1)];
     for (reports, sentence) in [

@@ -75,10 +75,10 @@ impl<'a> FormSource<'a> {
 
 impl Draft<'_> {
     /// Adds the lines of a configuration that states how many blocks (of a transformer, for
-    /// example) each IPU has. To count the blocks of a stage, `items` has the text `item` at the
-    /// first layer of each block, and an empty text at all other layers. Also adds notes on layers
-    /// outside blocks, on the IPUs of In and Out (the operations before and after the layers) and
-    /// on unused IPUs, and warns of stages that begin inside a block.
+    /// example) each IPU has. Each block is represented by the text `item`, which is stored at the
+    /// position of the block's first layer. Also adds notes on layers outside blocks, on the IPUs
+    /// of In and Out (the operations before and after the layers) and on unused IPUs, and warns of
+    /// stages that begin inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);

@@ -21,9 +21,9 @@ impl<'a> FormSource<'a> {
 
     /// Returns the Keras layer that a configuration names for a stage that begins at a position of
     /// the layer order (In, a layer or Out): the first one that runs there and at no earlier
-    /// position. Returns `None` if there is none, or if the position begins with a module outside
-    /// the model's own scope, such as an embedding that encoder and decoder share: names do not
-    /// tell which Keras layer calls this module.
+    /// position. Returns `None` if no Keras layer begins to run there, or if the first module at
+    /// the position is outside the scope of the model's name, such as an embedding that encoder and
+    /// decoder share. The names in the profile do not tell which Keras layer calls such a module.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let calls = self.calls(position, Framework::Tensorflow)?;
         let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
@@ -72,10 +72,10 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns an entry of a configuration as two texts: the name `module` in quotes, and an empty
-/// comment. If `module` is unknown, the first text is a placeholder made from `name`, the name of a
-/// layer. The comment then tells the user to replace the placeholder by the first module or Keras
-/// layer (`kind`) of this layer.
+/// Returns an entry of a configuration, and a comment on the entry. The entry is the name `module`
+/// in quotes, and the comment is empty. If `module` is unknown, the entry is a placeholder made
+/// from `name`, the name of a layer, and the comment tells the user to replace it by the first
+/// module or Keras layer (`kind`) of this layer.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),

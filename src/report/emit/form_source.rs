@@ -1,5 +1,5 @@
-//! The split that is written as configuration, and the properties of its pipeline that the
-//! configuration depends on.
+//! Defines the split that `--emit` writes as configuration, and the properties of its pipeline that
+//! the configuration depends on.
 
 use crate::{
     memory::{Pipeline, Recompute, Schedule},

@@ -1,5 +1,6 @@
-//! The lines of a configuration. Each line has conditions on the splits that it belongs to; when
-//! the reader of an HTML page moves cuts, the page chooses lines by these conditions.
+//! Defines the lines of a configuration that `--emit` writes. Each line has conditions on the
+//! splits that it belongs to; when the reader of an HTML page moves cuts, the page chooses lines by
+//! these conditions.
 
 use super::FormSource;
 use crate::{
@@ -13,8 +14,8 @@ use serde::Serialize;
 /// the position of the layer order in [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
-/// A line of configuration with values to put in, and the conditions on the splits that have
-/// the line. A line without conditions belongs to every split.
+/// A line of configuration, with values to fill in, and with conditions that say for which splits
+/// the line is written. A line without conditions is written for every split.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
@@ -30,7 +31,7 @@ pub struct Line {
     text: Vec<String>,
     /// The position of the layer order (0 for In) that this line of the configuration is about.
     /// `begins` says whether a stage must begin there, and `stage` in `text` stands for the index
-    /// of the stage that contains it. Missing if the line uses neither.
+    /// of the stage that contains it. Missing if the line has neither `begins` nor `stage`.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, this line of configuration belongs only to splits in which a stage other than
@@ -47,11 +48,12 @@ pub struct Line {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
-    /// For each position of the layer order, the name of a part of the model, or an empty text. The
-    /// values `counts` and `numbers` in `text` say how many names each stage has, and the value
-    /// `lists` has the names of each stage. Names after the positions of the last stage (of Out, if
-    /// it runs on the first IPU) are one more list; if there is only one stage, they are added to
-    /// its list. Empty if `text` has none of these values.
+    /// For each position of the layer order, the name of a part of the model, or an empty text. In
+    /// `text`, the values `counts` and `numbers` say how many names each stage has, and the value
+    /// `lists` has the names of each stage. If Out (the operations after the layers) runs on the
+    /// first IPU, its name comes after those of all stages: `lists` then ends with one more list
+    /// for Out or, if there is only one stage, adds the name to the list of this stage. Empty if
+    /// `text` has none of these values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,

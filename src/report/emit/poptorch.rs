@@ -20,8 +20,8 @@ impl<'a> FormSource<'a> {
 }
 
 /// Returns a call of `BeginBlock` that puts `module`, a Python expression, and the operations after
-/// it on `ipu`. If the module is unknown, the call has a placeholder, and a comment that tells the
-/// user to write a module instead, which `what` describes.
+/// it on `ipu`. If `module` is `None`, the call has the placeholder `...`, and a comment that tells
+/// the user to replace it with `what`, a description such as `the module of layer 3`.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -156,13 +156,14 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
 
 /// Returns a Python expression for a module, such as `model.encoder.layer[3]` for the `path`
 /// `encoder.layer.3` below the model `root`. Dots or slashes separate the parts of `path`. If a
-/// part is neither a Python name nor a number, the expression calls `get_submodule`.
+/// part is neither a Python name nor a list index, the expression calls `get_submodule`.
 fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            // A part of the module's path such as `03` cannot be an index like `[3]`, since numbers
-            // in Python have no leading zeros.
+            // A part of a module's path such as `03` cannot become an index like `[3]`, since
+            // `[03]` is not valid Python and `[3]` would be another module. The expression then
+            // calls `get_submodule`.
             _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
                 module += &format!("[{part}]")
             }

@@ -5,8 +5,9 @@
 //!   written; `!` before a word negates the condition.
 //! - `$` before a word: the word is replaced by a value or, if it is a condition, by `true` or
 //!   `false`.
-//! - `@` before the only word of a line: the line is replaced by the lines that a function writes,
-//!   except that the lines to paste begin at `@text`, and that `@end` ends the form.
+//! - `@` before the only word of a line: the word selects a function, whose lines replace this
+//!   line. Two words select no function: the configuration to paste begins at `@text`, and `@end`
+//!   ends the template.
 
 use super::{Draft, EmitForm, FormSource};
 use crate::{

@@ -266,8 +266,9 @@ fn modules_of_the_profile_begin_blocks() {
 }
 
 /// For a profile of TensorFlow, a Keras configuration names the Keras layer at which a stage
-/// begins, or has a placeholder if this layer is unknown. The form `pipeline-splits` names the
-/// module (a Keras layer or scope) at which a stage begins or, if it is unknown, the layer.
+/// begins, or has a placeholder if this Keras layer is unknown. The form `pipeline-splits` names
+/// the Keras layer or scope at which a stage begins. If it is unknown, the form has the name of the
+/// first layer of the stage instead.
 #[test]
 fn tensorflow_names_keras_layers_or_scopes() {
     let mut pipeline = report().pipeline.unwrap();
@@ -290,8 +291,9 @@ fn tensorflow_names_keras_layers_or_scopes() {
         "pipeline_stages = {\n    \"d\": 1,\n    \"e\": 2,\n}\n",
     );
     has(&text, "WARNING: layer b runs before stage 1, too");
-    // The third stage now begins with the module `shared`, which is outside the model's scope. Its
-    // name does not show which Keras layer calls it, so the configuration has a placeholder.
+    // The third stage now begins with the module `shared`, whose name does not begin with the
+    // model's name. So no Keras layer is known to call it, and the configuration has a placeholder
+    // in the place of the layer's name.
     let leaf = report.split.as_mut().unwrap().modules[3]
         .leaf
         .replace("shared".into());

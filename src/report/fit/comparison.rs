@@ -36,9 +36,10 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // The stash and the accumulators are compared only if the prediction and the compilation
-        // both tell them apart from other variables. A prediction cannot tell accumulators apart if
-        // the profile that it was made from already accumulates gradients.
+        // The stash and the accumulators are compared on their own only if the prediction and the
+        // compilation both count them separately; otherwise, they count as variables. If the
+        // profile of the prediction already accumulates gradients, the prediction cannot count
+        // accumulators separately.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs
@@ -167,9 +168,9 @@ fn matched<'a>(
     (pairs, by)
 }
 
-/// Returns how the compilation was cut otherwise than `split`, the predicted split: into another
-/// number of stages, or at other layers. Returns `None` if no difference is known. `ipus` are the
-/// IPUs of one replica.
+/// Returns how the cuts of the compiled pipeline differ from those of `split`, the predicted split:
+/// another number of stages, or cuts at other layers. Returns `None` if no difference is known.
+/// `ipus` are the IPUs of one replica.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

@@ -29,7 +29,9 @@ use std::mem;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Fit {
-    /// Whether every tile of every IPU is within its limit and its memory.
+    /// Whether every tile of every IPU is within its limit and, with the gaps between variables,
+    /// within its memory. The gaps are ignored if the limit is above this memory
+    /// (`--mem-per-tile`).
     pub fits: bool,
     /// Bytes that a stage may take on each tile; the highest limit if the limits of IPUs
     /// differ.
@@ -68,14 +70,17 @@ pub struct Fit {
 pub struct IpuFit {
     /// The index of the IPU, from 0.
     pub ipu: u32,
-    /// Whether every tile of the IPU is within its limit and its memory.
+    /// Whether every tile of the IPU is within its limit and, with the gaps between variables,
+    /// within its memory. The gaps are ignored if the limit is above this memory
+    /// (`--mem-per-tile`).
     pub fits: bool,
     /// The names of the layers that run on the IPU, in order; `null` if they are unknown.
     pub layers: Option<LayerNames>,
     /// Bytes in use on the IPU, summed over all its tiles, without gaps between variables.
     pub total: u64,
-    /// Number of the IPU's tiles that do not fit: the bytes of the tile are over its limit or, if
-    /// gaps between variables are included, over the memory of a tile.
+    /// Number of the IPU's tiles that do not fit. The bytes of such a tile are over its limit or,
+    /// with the gaps between variables, over the memory of a tile. The gaps are ignored if the
+    /// limit is above this memory (`--mem-per-tile`).
     pub tiles_over: u32,
     /// Bytes that the IPU's tiles need beyond the memory of a tile, with the gaps between
     /// variables, summed over these tiles.
@@ -108,8 +113,8 @@ pub struct RecordedTileFacts {
     pub tile_of_ipu: u32,
     /// Bytes in use on the fullest tile, without gaps between variables.
     pub bytes: u64,
-    /// Bytes that may be in use on each tile of the IPU: the memory of a tile less the bytes that
-    /// must stay free (`--reserve`).
+    /// Bytes that may be in use on each tile of the IPU: the memory of a tile, as the profile or
+    /// `--mem-per-tile` gives it, less the bytes that must stay free (`--reserve`).
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the limit is
     /// exceeded.
@@ -117,7 +122,8 @@ pub struct RecordedTileFacts {
     /// Bytes in use on the fullest tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
     /// Bytes by which the contents of the tile, including gaps between variables, exceed its
-    /// memory. If above 0, the tile does not fit, even if `free` is 0 or more.
+    /// memory. If above 0, the tile does not fit, even if `free` is 0 or more, unless `limit` is
+    /// above this memory (`--mem-per-tile`).
     pub overflowed: u64,
     /// Bytes on the tile of the variables that are live on every step of the program.
     pub always_live: u64,
@@ -178,9 +184,9 @@ pub struct FitComparison {
     /// Evidence that the compilation was cut at other layers than predicted; `null` if there is
     /// none. With other cuts, the differences of the stages say nothing about the prediction.
     pub cut_elsewhere: Option<CutElsewhere>,
-    /// The fewest bytes of `--reserve` with which the prediction would have been high enough
-    /// for every stage; `null` if the compilation was cut at other layers than predicted, or if
-    /// a profile contradicts itself.
+    /// The smallest `--reserve`, in bytes, that would have covered the bytes missing in the
+    /// prediction of any stage; `null` if the compilation was cut at other layers than predicted,
+    /// or if a profile contradicts itself.
     pub reserve: Option<u64>,
     /// The comparison of each predicted stage that was matched with an IPU, in the order of the
     /// stages.
@@ -231,8 +237,8 @@ pub struct StageComparison {
     /// Recorded bytes on the fullest tile of the IPU minus predicted bytes on the fullest tile
     /// of the stage.
     pub difference: i64,
-    /// The fewest bytes of `--reserve` with which the prediction would have been high enough
-    /// for the stage: `difference`, or 0 if the difference is below 0.
+    /// The smallest `--reserve`, in bytes, that would have covered the bytes missing in the
+    /// prediction of the stage: `difference`, or 0 if the difference is below 0.
     pub reserve: u64,
     /// Recorded bytes that stay free below the limit on the IPU's fullest tile; below 0 if the
     /// limit is exceeded.
@@ -312,8 +318,9 @@ impl TileParts {
     }
 
     /// Adds the bytes of a lowered variable to its kind of contents, such as vertex code. The kind
-    /// follows from `category`, the variable's category in the profile. Variables of data are stash
-    /// or accumulators if `name`, their purpose in a pipeline as their name shows it, says so.
+    /// follows from `category`, the variable's category in the profile. For a variable of data,
+    /// `name` says whether its name marks it as part of the stash or as an accumulator; all others
+    /// count as variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -354,9 +361,9 @@ impl TileParts {
         }
     }
 
-    /// Adds the bytes of the stash to those of variables if `has_stash` is false, and the bytes of
-    /// accumulators if `has_accumulators` is false. The result is comparable with a tile whose
-    /// record does not distinguish them from other variables.
+    /// Counts the stash as variables if `has_stash` is false, and the accumulators if
+    /// `has_accumulators` is false. The tile can then be compared with one whose record does not
+    /// distinguish them from other variables.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum([self.variables, mem::take(&mut self.stash)]);

@@ -1,4 +1,4 @@
-//! Sentences about a recorded compilation, and about how it differs from the prediction.
+//! Writes the sentences about a recorded compilation, and about how it differs from the prediction.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::{
@@ -88,8 +88,8 @@ fn nearest(ipu: &IpuFit) -> String {
 
 /// Returns sentences that say how predicted stages and IPUs were matched, and where the pipeline
 /// was cut at other layers than predicted. If the cuts are as predicted, the sentences say by how
-/// many bytes each stage differs from the prediction, which stage is nearest to its limit, and with
-/// which `--reserve` the prediction would have been high enough.
+/// many bytes each stage differs from the prediction, which stage is nearest to its limit, and
+/// which `--reserve` would have covered the differences.
 pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -121,8 +121,9 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence which says that the prediction would have been high enough for every stage
-/// with a reserve of `bytes`.
+/// Returns the sentence which says that `--reserve` with this number of `bytes` would have covered
+/// the bytes missing in the prediction of every stage. If `bytes` is 0, the sentence says that no
+/// reserve was needed.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => format!(

@@ -1,4 +1,4 @@
-//! Tables about a recorded compilation, and about how it differs from the prediction.
+//! Makes the tables about a recorded compilation, and about how it differs from the prediction.
 
 use super::{IpuFit, PartComparison, StageComparison};
 use crate::{

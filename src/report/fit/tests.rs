@@ -1,5 +1,5 @@
-//! Tests of matching predicted stages with recorded IPUs, and of the differences between prediction
-//! and recording.
+//! Tests how predicted stages are matched with recorded IPUs, and how the differences between
+//! prediction and recording are reported.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
 use crate::{
@@ -18,8 +18,8 @@ fn names(layers: &str) -> LayerNames {
         .collect()
 }
 
-/// Makes a prediction in which the first stage has 1,000 bytes, the second 2,000, and so on.
-/// `stages` has the layers of each stage.
+/// Makes a prediction in which the fullest tile of the first stage has 1,000 bytes, that of the
+/// second 2,000, and so on. `stages` has the layers of each stage.
 fn prediction(stages: &[&str]) -> Report {
     let mut report = report();
     let split = report.split.as_mut().expect("a split");
@@ -38,8 +38,8 @@ fn prediction(stages: &[&str]) -> Report {
     report
 }
 
-/// Makes a compilation whose IPUs run the given layers. Each IPU has 100 bytes more than the
-/// predicted stage with its index.
+/// Makes a compilation whose IPUs run the given layers. The fullest tile of each IPU has 100 bytes
+/// more than [`prediction`] gives the stage with the same index.
 fn fit(ipus: &[Option<&str>]) -> Fit {
     let ipu = |(number, layers): (usize, &Option<&str>)| {
         let mut ipu = IpuFit {
@@ -182,7 +182,7 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (vec![0, 0], Some(0))
     );
     // If the compilation was cut at other layers than predicted, predicted stages and IPUs are not
-    // comparable, so the report names no `--reserve` that would have been enough.
+    // comparable, so the report names no `--reserve` that would have covered the differences.
     assert_eq!(
         comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None

@@ -3,9 +3,10 @@
 //! The style and the scripts are files of this folder and of `scripts`. The code of this module
 //! puts the report into the document, within a bound on its size, and tells a reader whose browser
 //! runs no scripts whether the model fits. A large report is compressed; if it is still too large,
-//! parts that only drawings need are left out. A content security policy in the head of the
-//! document forbids requests, and allows only the one script whose hash the policy has. A page
-//! without a report opens a report that the reader chooses or drops onto the page.
+//! parts that the page can do without, such as the data of drawings, are left out. A content
+//! security policy in the head of the document forbids requests, and allows only the one script
+//! whose hash the policy has. A page without a report opens a report that the reader chooses or
+//! drops onto the page.
 
 #[cfg(test)]
 mod tests;
@@ -94,8 +95,9 @@ const MAX_DATA: usize = 2_200_000;
 /// can read the data there.
 const SMALL: usize = 100_000;
 
-/// Each function removes from a report one part that only drawings need. The functions are applied
-/// in this order until the report is small enough for an HTML page.
+/// Each function removes from a report one part that the HTML page can do without, such as the data
+/// of a drawing. The functions are applied in this order until the report is small enough for the
+/// page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
     // A page that is too large loses the live bytes by layer and step, except on the model's
     // fullest tile.

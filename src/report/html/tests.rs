@@ -77,8 +77,9 @@ fn the_page_has_the_json_form_in_it() {
     assert!(!viewer().contains("id=\"report\""));
 }
 
-/// Collects the numbers in the tables of `sections` that are also elsewhere in the JSON report,
-/// each with the JSON pointer to the field that must have the same number.
+/// Collects the numbers in the tables of `sections`, the part of the JSON report that people read,
+/// that are also in its part for programs. Each number has the JSON pointer to the field that must
+/// have the same number.
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
@@ -187,8 +188,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert!(page.contains("id=\"packed-report\""));
     assert!(page.len() < 2_400_000, "{}", page.len());
     assert_eq!(data(&page), json(&report));
-    // If the report may take fewer bytes of the HTML page than it needs, data for drawings is left
-    // out, and the rest of the report stays.
+    // If the report may take fewer bytes of the HTML page than it needs, parts that the page can do
+    // without are left out, such as the data of drawings. The split must stay.
     for most in [250_000, 100_000, 0] {
         let page = super::within(&report, most);
         assert!(page.len() <= most.max(100_000), "{most}: {}", page.len());

@@ -9,15 +9,16 @@ use crate::{
     wording::{counted, displayed, join, listed, share},
 };
 
-/// Maximum number of entries, each a variable or a sum of several, that `--explain` lists at the
-/// memory peak of a stage.
+/// Maximum number of the largest variables that `--explain` lists at the memory peak of a stage.
+/// Variables whose names differ only in numbers count as one.
 const VARIABLES: usize = 5;
 /// Maximum number of groups of layers that `--explain` lists. The layers of a group use the same
 /// always-live variables.
 const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, the
-/// best splits in other pipelines, and the variables that layers share. Details are indented.
+/// best splits in other pipelines, the bytes that the prediction adds for gradient accumulators,
+/// and the variables that layers share. Details are indented.
 pub fn explain(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, stage) in report.stages().iter().enumerate() {
@@ -98,8 +99,8 @@ fn of_update(stage: &Stage) -> Option<String> {
     ))
 }
 
-/// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
-/// largest stashed variables. There are no lines if the stage keeps no copies.
+/// Returns the lines that say how many additional copies of each stashed variable a stage keeps,
+/// and list the largest stashed variables. There are no lines if the stage keeps no such copies.
 fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
     let Some(pipeline) = stage
         .pipeline
@@ -138,9 +139,9 @@ fn users(report: &Report, names: &LayerNames) -> Option<String> {
     }
 }
 
-/// Returns the line that says how many of the predicted bytes are for gradient accumulators, which
-/// a profile lacks if it was recorded without gradient accumulation. Returns `None` if the
-/// prediction adds none.
+/// Returns the line about gradient accumulators, which a profile lacks if it was recorded without
+/// gradient accumulation: the most bytes that the prediction adds for them on the fullest tile of
+/// any stage. Returns `None` if it adds none.
 fn accumulation(report: &Report) -> Option<String> {
     let (bytes, stage) = report
         .stages()

@@ -232,8 +232,8 @@ pub fn with_replicas(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the sentence about the best split with changed options: whether the split fits, how many
-/// bytes its fullest tile needs, and how long a step takes.
+/// Returns the sentence about `alternative`, the best split with other command-line options:
+/// whether the split fits, how many bytes its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
     let verdict = if alternative.fits {
         " it fits:"
@@ -243,8 +243,9 @@ pub fn other_split(alternative: &BestSplit) -> String {
     needing(alternative, verdict)
 }
 
-/// Returns the sentence about the memory and time of the best split with changed options. The words
-/// `verdict`, such as `it fits:`, stand after the options in the sentence.
+/// Returns the sentence about the memory and time of `alternative`, the best split with other
+/// command-line options. The sentence names these options, and continues with the words `verdict`,
+/// such as ` it fits:`.
 pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let state = match alternative.state {
         StatePlace::OnChip => String::new(),
@@ -299,8 +300,8 @@ pub fn step(report: &Report) -> Vec<String> {
     .collect()
 }
 
-/// Returns the number of micro-batches of a step as text, which says so if the pipeline needs more
-/// than the user gave.
+/// Returns the number of micro-batches of a step as text. If the user gave a number that is too low
+/// for the pipeline, the text says that the number was raised.
 pub fn micro_batches(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
     match step.given_micro_batches {

@@ -76,7 +76,7 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal, report.framework()));
     // Propose a larger `--mem-per-tile` only up to the tile memory of the IPU that the profile was
-    // compiled for, since its tiles cannot have more.
+    // compiled for, since more memory does not exist on this IPU.
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= report.provenance.target.bytes_per_tile
     {

@@ -91,8 +91,8 @@ fn most_bytes(rows: &Rows) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns the text of a table, with amounts of memory in the unit that suits `limit` (in bytes).
-/// On a terminal, a bar follows each row if there is room and every row takes one line.
+/// Returns the text of a table. On a terminal, a bar follows each row if there is room and every
+/// row takes one line. `limit`, in bytes, determines the unit of all amounts of memory.
 pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -100,7 +100,8 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     };
     limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Bars can be drawn only if the header and each row of the table take one line.
+    // Leave out the bars if the header or a row of the table takes more than one line, since the
+    // code below appends one bar to each line after the first.
     let bars = rows.bars();
     let widths = lines.iter().map(|line| display_width(line));
     let taken = widths.max().unwrap_or(0) + 2;
@@ -148,8 +149,8 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
 const NOTABLE: u128 = 90;
 
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
-/// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
-/// mark if and only if `bytes` is over the limit.
+/// for `limit` or, if it is higher, for `largest`: the most bytes in any row of the table. The bar
+/// passes the mark if and only if `bytes` is over the limit.
 fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize) -> String {
     let [full, free, mark] = match look.screen {
         Some(screen) if screen.unicode => ["█", "·", "│"],

@@ -5,7 +5,7 @@ use super::*;
 /// Number of tiles of each IPU in the compilation that tests use.
 const TILES: u32 = 4;
 
-/// Bytes that a tile may take, for each IPU of the compilation that tests use.
+/// Memory limit of each tile in bytes, for each IPU of the compilation that tests use.
 const LIMITS: [u64; 3] = [638_976, 630_000, 620_000];
 
 /// Bytes in use on each tile of the compilation that tests use.
@@ -18,8 +18,8 @@ const TOTALS: [u64; 12] = [
 /// The fullest tile of each IPU in the compilation that tests use.
 const FULLEST: [u32; 3] = [1, 6, 11];
 
-/// Recorded bytes on the fullest tile of each IPU by kind of contents, in the order of
-/// [`TileParts::named`].
+/// Recorded bytes on the fullest tile of each IPU in the test compilation, by kind of contents such
+/// as variables or code, in the order of [`TileParts::named`].
 const RECORDED: [[u64; 10]; 3] = [
     [
         300_000, 90_000, 50_000, 60_000, 30_000, 40_000, 20_000, 6_000, 4_000, 500,
@@ -33,7 +33,7 @@ const RECORDED: [[u64; 10]; 3] = [
 ];
 
 /// Makes a report on a compilation with all sections: three IPUs, the second one over its limit,
-/// and a prediction with the same cuts. The kinds of contents of a tile add up to its bytes.
+/// and a prediction with the same cuts. The bytes of a tile are the sum over its kinds of contents.
 pub(crate) fn compiled() -> Report {
     let ipus: Vec<IpuFit> = (0..3).map(compiled_ipu).collect();
     let mut provenance = provenance();

@@ -78,8 +78,8 @@ fn other_versions_and_other_files_are_named() {
     for other in [&b"\xbf\x68contexts"[..], b"x", &good[1..]] {
         assert_eq!(error(other), sqlite);
     }
-    // If a file transfer has converted line ends in a saved model, as in a text, loading says that
-    // the file is no model.
+    // If a file transfer has converted the line ends of a saved model, as if it were a text file,
+    // the error says that the file is no model.
     let text = with(&good, 5, b"\n\n\n");
     assert_eq!(error(&text), sqlite);
     // If the header gives a file size that no file has, the error says that the file is cut off.

@@ -136,7 +136,8 @@ fn empty_lists_are_refused_or_harmless() {
     assert!(loaded.is_ok() && refused_or_sound(&file), "{loaded:?}");
 }
 
-/// Saves a valid model to which `change` was applied, loads it, and returns the error of loading.
+/// Applies `change` to a valid model, saves it and loads it again. Returns the error of loading,
+/// and panics if there is none or if it does not say that the file is damaged.
 fn error_after(change: impl FnOnce(&mut Model)) -> String {
     let mut model = full();
     change(&mut model);

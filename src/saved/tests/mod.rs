@@ -1,6 +1,6 @@
 //! Tests that a saved model is loaded without any change, and that files which popliner did not
 //! write are refused. Tests in `tests/it` save the models of whole profiles (`planted`), and check
-//! that files are complete or absent (`report::exports`, `hostile::faults`).
+//! that an interrupted run leaves no incomplete file (`report::exports`, `hostile::faults`).
 
 mod damaged;
 mod hostile;
@@ -57,7 +57,8 @@ fn more_steps_than_can_be_read_are_not_saved() {
     assert!(error.contains("1073741824 liveness steps"), "{error}");
 }
 
-/// A saved model with lists that contradict each other must be refused.
+/// Decoding a part of a saved model, such as its use sets or the bytes of its tiles, must fail if
+/// the part is malformed: if, for example, its lists are out of order or differ in length.
 #[test]
 fn parts_that_do_not_fit_together_are_none() {
     let of = |nodes: &[(u32, u32)], labels: &[u32], partners: &[u32]| {
@@ -119,8 +120,9 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
-    // Decodes `count` groups of variables on one tile from `blob`, which has two numbers for each
-    // group: its index into `uses` minus the index of the previous group, and its bytes.
+    // Decodes `count` groups of variables on one tile from `blob`; returns `None` if `blob` is
+    // malformed. It has two numbers for each group: the difference of the group's index into `uses`
+    // from that of the previous group, and the bytes of the group.
     let of = |count: u32, blob: &[u8]| {
         let groups = EncodedGroups {
             uses: uses.into(),

@@ -27,8 +27,8 @@ pub fn target(tiles: u32) -> Target {
 }
 
 /// Returns two contradictions of a profile with itself, or none if `computed` is 0. In the first,
-/// tile 3 has `computed` bytes, but 0 bytes are recorded. In the second, a table has no rows, but
-/// `computed` rows are needed.
+/// `computed` bytes were computed for tile 3, but the profile states 0 bytes. In the second, a
+/// table of the profile is empty, although it should have `computed` rows.
 pub fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
     let table = "memory_by_tile";
@@ -225,8 +225,8 @@ fn recorded(tile: u64) -> RecordedTile {
     }
 }
 
-/// Returns a data flow with a tensor between two operations, a tensor from outside, and a weight
-/// that both operations use.
+/// Returns a data flow with a tensor that passes between nodes (runs of consecutive liveness
+/// steps), a tensor that enters the model from outside, and a weight that two nodes use.
 fn flow(weight: u32) -> DataFlow {
     let node = |first, operations: &[u32]| FlowNode {
         first,

@@ -14,7 +14,8 @@ use crate::{
 use clap::ValueEnum;
 use std::ops::Range;
 
-/// A random request for n replicas has between n and n + `IPUS` - 1 IPUs.
+/// Number of different IPU counts that random requests have: a request for n replicas has n to n +
+/// `IPUS` - 1 IPUs.
 const IPUS: u64 = 6;
 
 /// All splits of a random model in one pipeline, evaluated to compare the best of them with the
@@ -76,8 +77,8 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Returns all splits that have few enough stages and obey the constraints of `question`,
-    /// whether they are within the memory limits or not.
+    /// Returns all splits that have at most as many stages as `question` has IPUs for a replica,
+    /// and that obey its constraints, whether they are within the memory limits or not.
     fn candidates(&self, question: &Question) -> Vec<Candidate> {
         let (request, pipeline) = (&question.request, self.memory.pipeline());
         let replicas = if pipeline.state.is_sharded() {
@@ -112,7 +113,8 @@ impl<'a> Tried<'a> {
     }
 
     /// Returns the splits that fit. If `question` leaves the number of IPUs open, returns only
-    /// splits on the smallest number of IPUs on which any split fits (with PopTorch, a power of 2).
+    /// splits that need no more IPUs than the smallest number on which any split fits (with
+    /// PopTorch, rounded up to a power of 2 if there are so many IPUs).
     fn fitting(&self, question: &Question) -> Vec<Candidate> {
         let stages = |found: &Candidate| found.solution.score.stages;
         let mut all = self.candidates(question);
@@ -421,9 +423,9 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
 #[test]
 fn a_space_finds_what_trying_all_splits_finds() {
     let (mut fitting, mut mixed) = ([0; 2], 0);
-    // Seed 190 makes a model in which a search could stop too early: all ranges of one pipeline are
-    // computed, but the split with the lowest peak is in another pipeline, of which ranges are
-    // still missing.
+    // A search must not stop once it has computed all ranges of one pipeline. Seed 190 makes a
+    // model for this case: the split with the lowest peak is in another pipeline, some of whose
+    // ranges are then still missing.
     for seed in seeds(40).chain([190]) {
         let case = Case::new(seed);
         let mut model = Model::new(&case, seed);

@@ -17,10 +17,9 @@ const MAX_COMPARED: usize = 64;
 pub struct Beginning {
     /// The stages of this beginning of a split, from stage 0 on.
     pub stages: Vec<CompiledStage>,
-    /// Rank among the beginnings with equally many stages: the earlier the cuts, the lower the
-    /// rank. Of equally good splits, the lower rank is preferred. A beginning that was just
-    /// extended by a stage still has its rank without this stage, until [`without_beaten`] ranks
-    /// it.
+    /// Rank among the beginnings of splits with equally many stages: the earlier the cuts, the
+    /// lower the rank. Of equally good beginnings, the one with the lower rank is preferred. After
+    /// a stage is added, the old rank stays until [`without_beaten`] computes the new one.
     pub rank: usize,
     /// Lower bound on the cycles of the step of every split that begins with these first stages.
     pub at_least: u128,
@@ -28,18 +27,19 @@ pub struct Beginning {
     /// split has work.
     pub closed: u128,
     /// Lower bounds on the cycles of slots (intervals of the step, each as long as its busiest IPU
-    /// works) in which stages after this beginning of a split still have work. Slots whose bounds
-    /// are equal for any cuts form a group ([`Level`]), which has one entry.
+    /// works) in which stages after this beginning of a split still have work. There is one entry
+    /// per group of slots that have the same bound wherever the cuts are ([`Level`]).
     pub busiest: Vec<u64>,
-    /// The most bytes that any IPU sends or receives in a slot (an interval of the step), for the
-    /// stages of this beginning of a split: first in slots with an even index, then in the others.
-    /// If only one stage works at a time, the first number is the sum over the stages. One entry
-    /// per profile that the next stage may have, since the bytes that the next stage sends back
-    /// depend on its profile.
+    /// The most bytes that any IPU sends or receives in a slot (an interval of the step), counting
+    /// only the stages of this beginning of a split. The first number is for slots with an even
+    /// index, the second for the others. If only one stage works at a time, the first number is the
+    /// sum over the stages. There is one entry per profile that the next stage may have, since the
+    /// bytes that the next stage sends back depend on its profile.
     pub sent: Vec<[u128; 2]>,
     /// Bytes that the last stage of this beginning of a split sends to the next stage for one
-    /// micro-batch. Without stages, the fewest bytes that the last stage of a split may send to the
-    /// first one, if Out (the operations after the last layer) runs on the first IPU.
+    /// micro-batch. If the beginning has no stages yet: the fewest bytes, by any profile, that are
+    /// sent from the last layer to Out (the operations after it) if Out runs on the first IPU,
+    /// otherwise 0.
     pub sends: u128,
     /// Cycles of the weight updates of the stages of this beginning of a split. If all IPUs update
     /// at the same time, the cycles of the longest update, otherwise the sum.
@@ -112,14 +112,14 @@ pub fn without_beaten(mut extended: Vec<Beginning>) -> Vec<Beginning> {
 /// beginnings of splits (their first stages).
 ///
 /// A step consists of slots (intervals), each as long as its busiest IPU works. The search has a
-/// lower bound on the cycles of each slot. Slots whose bounds are equal for any cuts form a *term*.
-/// A term is *open* if later stages have work in its slots, otherwise *closed*.
+/// lower bound on the cycles of each slot. Slots that have the same bound wherever the cuts are
+/// form a *term*. A term is *open* if later stages have work in its slots, otherwise *closed*.
 pub struct Level {
     pub stage: usize,
     /// Number of slots of a step (intervals in which each IPU works on the passes of its stage).
     pub slots: u128,
     /// The groups of slots (intervals of the step) in which stages after `stage` have work, each
-    /// with its number of slots, in ascending order.
+    /// with its number of slots, in the order of the entries of [`Beginning::busiest`].
     open: Vec<(Term, u64)>,
     /// The groups of slots (intervals of the step) in which the IPU of stage `stage` has work but
     /// no later stage has, each with its number of slots.
@@ -131,9 +131,9 @@ pub struct Level {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Term {
     is_closed: bool,
-    /// Index in [`Beginning::busiest`] of the lower bound on the cycles of each of these slots
-    /// (intervals of the step) before the newest stage was placed. 0 for the first stage, before
-    /// which there are no bounds.
+    /// Index in [`Beginning::busiest`] of the lower bound that these slots (intervals of the step)
+    /// had before the newest stage was placed. If the newest stage is the first of the split, there
+    /// was no bound, and the index is 0.
     from: usize,
     /// The passes (forward, backward) that the newest stage runs in each of these slots (intervals
     /// of the step), as an index into [`NextStage::active`]. Includes the passes of Out (the
@@ -143,15 +143,16 @@ struct Term {
 }
 
 impl Term {
-    /// Returns the group of the slots of the kind `kind` after the stage with index `stage` of a
-    /// split into `stages` stages was placed. Slots (intervals of the step) of one group have the
-    /// same lower bound on their cycles. `from` is the index of the bound before the stage was
-    /// placed.
+    /// Returns the group to which slots of the kind `kind` belong once the stage with index `stage`
+    /// of a split into `stages` stages is placed. Slots (intervals of the step) of one group have
+    /// the same lower bound on their cycles. `from` is the index in [`Beginning::busiest`] of the
+    /// bound that they had before.
     fn new(kind: &SlotKind, from: usize, stage: usize, stages: usize) -> Self {
         let passes = |active: &[bool]| {
-            // `active` has one entry per stage: whether it runs the pass (forward or backward) in
-            // these slots. If Out (the operations after the last layer) is on the first IPU, the
-            // last entry is for Out.
+            // `active` has one entry per stage: whether it runs a forward pass (or, in the second
+            // call, a backward pass) in these slots. If Out (the operations after the last layer)
+            // is on the first IPU, a last entry is for Out. The result is 1 if the newest stage
+            // runs the pass, plus 4 if Out runs it on the same IPU.
             let out = stage == 0 && active.get(stages) == Some(&true);
             usize::from(active[stage]) + 4 * usize::from(out)
         };

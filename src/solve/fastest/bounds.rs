@@ -17,9 +17,9 @@ pub type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub struct RestBounds {
-    /// For each set of passes (forward, backward): a lower bound on the cycles of a slot (an
-    /// interval of the step) in which all stages from one stage to the end of the split run these
-    /// passes. The slot takes as long as the slowest of them.
+    /// For each set of passes (none, forward, backward, both): a lower bound on the cycles of a
+    /// slot (an interval of the step) in which all of the last stages of the split run these
+    /// passes. The slot takes as long as the slowest of these stages.
     pub busiest: CyclesByPasses,
     /// For each set of passes (forward, backward): a lower bound on the cycles that the next stage
     /// to be placed takes in a slot (an interval of the step) in which it runs these passes.

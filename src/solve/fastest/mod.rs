@@ -126,8 +126,8 @@ struct StageSearch<'a> {
     update: u128,
     /// Lower bounds on the cycles of the last stages of a split, by the number of these stages.
     rests: Arc<RestsByStages>,
-    /// Lower bound on the step time of every split into `stages` stages: the time that the slowest
-    /// stage takes at least for all micro-batches.
+    /// Lower bound on the step time of every split into `stages` stages: a lower bound on the
+    /// cycles that the slowest stage takes for one micro-batch, times the number of micro-batches.
     at_least: Rate,
 }
 

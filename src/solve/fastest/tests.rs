@@ -51,9 +51,9 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // Make one name per layer, after a first entry that stands for no layer. The positions also
-        // include In and Out (the operations before and after the layers), which are one position
-        // if Out runs on the first IPU.
+        // The random model has `layers` positions. In and Out (the operations before and after the
+        // layers) are two of them, or one if Out runs on the first IPU; the others are layers. So
+        // make one name per layer, after a first name for operations without a layer.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(

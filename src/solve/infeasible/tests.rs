@@ -24,8 +24,8 @@ pub(crate) enum CertificateError {
 }
 
 impl Certificate {
-    /// Checks that this proof of how many stages a split needs is right for the costs and
-    /// constraints of `problem`. Returns the first defect of the proof as an error.
+    /// Checks that this certificate, which proves how many stages a split needs, is right for the
+    /// costs and constraints of `problem`. Returns the first defect of the proof as an error.
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -143,7 +143,7 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // Under the limit of 5 bytes, three cuts make four stages:
+    // A stage may take 5 bytes on a tile, so a split needs three cuts, and hence four stages:
     //
     // - before position 1, by a constraint
     // - before position 2, since positions 1 and 2 take 6 bytes

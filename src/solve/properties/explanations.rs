@@ -86,9 +86,10 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// Compares the best split with that of trying all splits if the memory limit is the lowest
-    /// peak of any split, or up to three tenths higher. With a limit one byte lower, no split fits;
-    /// then checks the reason that the solver gives and the number of stages that would be enough.
+    /// Compares the best split with the one found by trying all splits, under a memory limit from
+    /// the lowest peak of any split to three tenths more. Under a limit of one byte less than the
+    /// lowest peak, no split fits; then checks the reason that the solver gives and the number of
+    /// stages that would be enough.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);

@@ -55,9 +55,9 @@ pub struct Condition {
     pub with: Option<u32>,
 }
 
-/// How many groups of variables ([`LifeCase`]) get their liveness steps in stages computed in
-/// parallel, before these steps are stored and the next groups begin. This limits the memory of
-/// steps that are not yet stored.
+/// The number of cases that are computed in parallel. A case ([`LifeCase`]) stands for variables
+/// that are live at the same steps in each stage. The steps of these cases are stored before the
+/// next cases begin, which limits the memory of steps that are not yet stored.
 const CASES_AT_ONCE: usize = 1 << 14;
 
 impl StageLives {
@@ -334,8 +334,9 @@ impl LifeFinder<'_> {
 }
 
 impl LifeCase {
-    /// Returns the liveness steps `steps` of variables. If the variables are gradients that are
-    /// added to an accumulator, the steps after that are left out.
+    /// Returns `steps`, the liveness steps of these variables, as half-open ranges. If the
+    /// variables are gradients that are added to an accumulator, steps at which they are no longer
+    /// live in stages ([`LifeCase::end`]) are left out.
     fn until_end(&self, steps: &[(u32, u32)]) -> Steps {
         let end = self.end.unwrap_or(u32::MAX);
         steps
@@ -502,10 +503,11 @@ impl Segments {
         }
     }
 
-    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable if
-    /// layers are recomputed: `steps`, those without recomputation, and for an input of the
-    /// position's forward pass all steps until this pass has been recomputed, just before the
-    /// backward pass. `flow` has the users of the variable.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable in a
+    /// pipeline that recomputes layers. These are `steps`, at which it needs the variable without
+    /// recomputation. If the variable is an input of the position's forward pass, all steps from
+    /// the first of `steps` to the start of its backward pass are added, since its forward pass
+    /// runs again just before this start. `flow` has the users of the variable.
     fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps

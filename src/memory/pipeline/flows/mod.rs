@@ -214,7 +214,7 @@ impl UseInPipeline {
         let mut numbers = FxHashMap::default();
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
             // Weights and constants are recognised by their labels and not by their live ranges,
-            // since a weight need not be live at all steps.
+            // since not every weight is live at all steps.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
@@ -265,8 +265,8 @@ impl UseInPipeline {
                 let label = model.label_of(set);
                 let (forward, _) = by_pass.places(set);
                 let may_be_weight = if has_kinds {
-                    // A PopART tensor whose name begins with one of these two prefixes is an
-                    // accumulator or optimizer state, and therefore no weight.
+                    // A PopART tensor whose name begins with `Accum___` or `Accl` is an accumulator
+                    // or optimizer state, and therefore no weight.
                     let marks = ["Accum___", "Accl"];
                     label.kind == TensorKind::Variable
                         && !marks.iter().any(|mark| label.tensor.starts_with(mark))

@@ -28,8 +28,9 @@ impl Schedule {
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// Variables that are live in the forward pass but need not be kept for the backward pass,
-    /// since none of their live ranges spans its start.
+    /// Variables that are live in the forward pass but need not be kept for the backward pass: none
+    /// of their live ranges includes both the last step of the forward pass and the first step of
+    /// the backward pass.
     Forward,
     /// Variables that are kept for the backward pass: they are live at the last step of the forward
     /// pass and at the first step of the backward pass.

@@ -71,8 +71,8 @@ fn operation_group(number: u32) -> OperationGroup {
     }
 }
 
-/// Returns a model with one weight that the forward pass uses and that `updates` operations update.
-/// `label` is the name and kind of the weight from the debug context.
+/// Returns a model with one weight that the forward pass uses. `updates` is the number of
+/// operations that update the weight, and `label` its name and kind from the debug context.
 fn with_updates(updates: u32, label: Label) -> Model {
     let mut use_sets = UseSets::default();
     let set = (0..=updates).fold(0, |set, group| use_sets.push(set, group));

@@ -37,8 +37,9 @@ impl KnownFlows {
     /// If Out (the operations after the last layer) is on the first IPU, together with In (the
     /// operations before the first layer), a use by Out in the backward pass counts as a use by In
     /// in two cases:
-    /// - Only In and Out use the tensors in the backward pass, and no place in the forward pass.
-    ///   Examples are gradients of a weight that In and Out share, which no stage sends then.
+    /// - No place (In, a layer or Out) uses the tensors in the forward pass, and only In and Out
+    ///   use them in the backward pass. Examples are gradients of a weight that In and Out share.
+    ///   No stage then sends these gradients.
     /// - Some place uses the tensors in the forward pass, but Out does not.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
@@ -78,9 +79,9 @@ pub struct PlaceSteps {
 }
 
 /// Whether a stage or a place (In, a layer or Out) has a backward pass, and whether it runs
-/// functions with several calls. A stage has the maximum of its places' values, with `goes_back`
-/// compared first. So if any place has a backward pass, functions of places without one are
-/// ignored.
+/// functions with several calls. The value of a stage is the highest value of its places, ordered
+/// by `goes_back` and then by `is_in_functions`. So if any place of the stage has a backward pass,
+/// functions of places without one are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackwardPass {
     /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
@@ -183,8 +184,8 @@ impl PassWindows {
 }
 
 /// The half-open liveness steps of an operation, and the set of places (In, layers, Out) to which
-/// it belongs. The set is `None` if the operation has no place of its own. It then counts as an
-/// operation of every place that has its variables.
+/// it belongs. The set is `None` if the operation has no place of its own. The operation then
+/// counts for every place that has the variables which it uses.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The liveness steps and the places (In, layers, Out) of all operations. [`OwnSteps::of`] derives
@@ -216,8 +217,8 @@ impl<'a> OwnSteps<'a> {
 
     /// Returns the liveness steps at which each position (In, a layer or Out) needs certain
     /// variables, or `None` if each position that has them needs them at all steps at which they
-    /// are live in the profile. The variables share the entry `variable`, since they are live at
-    /// the same steps and are used by the same operations. `flow` has the places that use them.
+    /// are live in the profile. `variable` says which variables: those that are live at the same
+    /// steps and are used by the same operations. `flow` has the places that use them.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement

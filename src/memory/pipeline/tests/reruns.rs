@@ -190,10 +190,10 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// Returns `steps`, the half-open live ranges of a variable, but ends them with the forward and
-    /// the backward pass if the variable is a gradient that is added to an accumulator. These
-    /// gradients are the variables that the backward pass makes, and with which an operation after
-    /// both passes computes.
+    /// Returns `steps`, the half-open live ranges of a variable. If the variable is a gradient that
+    /// is added to an accumulator, steps after the forward and the backward pass are left out. A
+    /// variable counts as such a gradient if the backward pass makes it, and an operation after
+    /// both passes computes with it.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -255,11 +255,11 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Returns in which stages a variable with the live ranges `ranges` is live at `step` if layers
-    /// are recomputed. The first value says whether it is live in all stages that have it, the
-    /// second whether only in stages with a place that uses but does not make it. If it is live at
-    /// `step` only because one place (In or a layer) is recomputed then, both values are false for
-    /// a `stage` without this place.
+    /// Returns two values about a variable with the live ranges `ranges`: whether it is live at
+    /// `step` in every stage that has it, and whether it is live then at least in stages with a
+    /// place (In, a layer or Out) that uses the variable but does not make it. Both values take the
+    /// recomputation of layers into account. If the variable is live only because one place is
+    /// recomputed at `step`, both are false for a `stage` without this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -420,8 +420,9 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
             .map(|recompute| recomputing(recompute, &memory(&model, &placement)));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
-        // Recomputation frees some activations of a stage while other layers are recomputed. This
-        // lowers the peak of the stage if the peak is in the forward or the backward pass.
+        // If layers are recomputed, their activations are not live between their forward and
+        // backward passes, which may lower the peak of a stage with all layers. The test requires
+        // that this stage has fewer bytes of variables then, summed over all models.
         let [kept, free] = [kept, again].map(|memory| {
             let whole = 0..memory.layers();
             memory.stages(&[whole])[0].sums().variables

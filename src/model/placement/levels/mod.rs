@@ -60,8 +60,7 @@ enum Phase {
 /// the node makes a tensor of the first size and uses one of the second size.
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
-/// The levels (In, a layer or Out) of all nodes of the data flow while they are being found, step
-/// by step.
+/// The levels (In, a layer or Out) of the nodes of the data flow, as far as they have been found.
 pub struct Levels<'a> {
     model: &'a Model,
     out: Level,
@@ -94,10 +93,10 @@ pub struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Finds the level (In, a layer or Out) of each operation. Also returns the levels that share
-    /// each parameter (ascending; empty unless several levels share it). `layers` has the layer in
-    /// the name of each operation. `level_of` maps the index of In, a layer or Out in the layering
-    /// to its level, since levels are numbered in the order in which the layers run.
+    /// Finds the level of each operation, and the levels that share each parameter (ascending;
+    /// empty unless several levels share it). Levels are In, the layers in the order in which they
+    /// run, and Out. `layers` has the layer in the name of each operation, as an index into In, the
+    /// layers in the order of the layering, and Out. `level_of` maps such an index to a level.
     pub fn find(
         model: &'a Model,
         layering: &Layering,
@@ -178,9 +177,9 @@ impl<'a> Levels<'a> {
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines the levels (In, layers, Out) of several nodes or parameters into one. Unknown
-    /// levels are ignored. A parameter that several levels share (`Shared`), combined with one of
-    /// these levels, remains `Shared`. Otherwise, different levels give `Several`.
+    /// Combines the levels (In, layers, Out) of several nodes or parameters into one; unknown
+    /// levels are ignored. `Shared` (the levels that share a parameter) combined with one of these
+    /// levels remains `Shared`. Any other two different levels give `Several`.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -362,8 +361,8 @@ impl<'a> Levels<'a> {
                 // of In stashed.
                 (Some(_), Some(0)) if uses_stash_of_in() => Reach::At(0),
                 // If no gradient flows to a node, the backward pass begins with it: in Out (the
-                // operations after the last layer), or in a further output of the model at an
-                // earlier layer. So its level is searched from Out down to the level to which its
+                // operations after the last layer), or at an earlier layer whose output has a loss
+                // of its own. So its level is searched from Out down to the level to which its
                 // results flow.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
                 // A node from which no data flows to In or a layer, such as the gradient of a
@@ -429,9 +428,9 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether a node of the data flow can be at `level` (In, a layer or Out). If it uses a
-    /// parameter that several levels share, `level` must be one of these. If it uses a variable
-    /// that the forward pass makes or uses, the forward pass must do so at `level`.
+    /// Returns whether a node of the data flow can be at `level` (In, a layer or Out). It cannot if
+    /// it uses a parameter that only other levels share, or a variable that the forward pass makes
+    /// and uses only at other levels.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere =
             |found| matches!(found, Reach::Shared(own) if !self.shared[own].contains(&level));

@@ -52,10 +52,10 @@ impl Levels<'_> {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // The backward pass starts at the node for which `downs` is the largest. To compute
-        // `downs`, the nodes from the last one back to this one are counted: +1 for a node that
-        // gets data from a higher level (In, layers, Out), as in the backward pass, and -1 for a
-        // node that gets data only from lower levels.
+        // The flow of data turns from up to down at the node for which `downs` is the largest. To
+        // compute `downs`, the nodes from the last one back to this one are counted: +1 for a node
+        // that gets data from a higher level (In, layers, Out), as in the backward pass, and -1 for
+        // a node that gets data only from lower levels.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;

@@ -155,9 +155,10 @@ impl Case {
         (model, set_of)
     }
 
-    /// Builds the flow of data with one node per operation. If a function is called several times,
-    /// only the operations of its first call use variables. Always-live variables are parameters.
-    /// The first user of any other variable writes it, unless the host does.
+    /// Builds the flow of data of this test model, with one node per operation. The test model is
+    /// simpler than a real one: always-live variables are parameters, the first user of any other
+    /// variable writes it (unless the test says that the host does), and only the operations in the
+    /// first call of a function use variables.
     pub(super) fn flow(&self, set_of: &[u32]) -> DataFlow {
         let mut flow = DataFlow {
             nodes: (0u32..)

@@ -18,8 +18,8 @@ fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
     assert_eq!(training.placed().operation(9).0, "1");
 }
 
-/// An operation that joins the outputs of layers 1 and 2 cannot be at layer 1, although layer 1
-/// gives more bytes.
+/// An operation joins outputs of layers 1 and 2. Most bytes that it uses come from layer 1, but it
+/// cannot be there: in the forward pass, no data flows from layer 2 down to layer 1.
 #[test]
 fn what_joins_two_layers_is_not_before_the_later_one() {
     let mut training = Training::new();
@@ -54,8 +54,9 @@ fn a_number_of_the_input_for_the_head_alone_is_of_out() {
     assert_eq!(placed.operation(end), ("Out".into(), Reason::AfterLayers));
 }
 
-/// Layers 1 and 3 share the weight of the operation `gate grad`, so the operation is not at layer
-/// 2, although most bytes come from layer 2.
+/// The operation `gate grad` gets most of its bytes from layer 2, but uses a weight that only
+/// layers 1 and 3 share. In the backward pass, no data flows from layer 2 up to layer 3. So the
+/// operation is at layer 1.
 #[test]
 fn a_gradient_with_a_shared_weight_is_where_that_is() {
     let mut training = Training::new();
@@ -87,8 +88,8 @@ fn what_changes_a_gradient_in_place_is_where_its_update_is() {
     );
 }
 
-/// The operation `scale` changes the gradients of two weights: one that all layers share, and one
-/// of layer 2. So its places are all layers.
+/// The updates of two weights use results of the operation `scale`. Layers 1 to 3 share one of the
+/// weights, and the other is of layer 2. So the operation is at all three layers.
 #[test]
 fn what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it() {
     let mut training = Training::new();
@@ -229,8 +230,9 @@ fn a_gradient_is_where_the_activation_is_that_it_uses() {
     assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
 }
 
-/// A sum of gradients in the backward pass is at layer 2, which makes the last of these gradients,
-/// although most bytes of the result go to In (the operations before the first layer).
+/// An operation of the backward pass adds up two gradients: one of layer 3, and a later one of
+/// layer 2. It is at layer 2, where the last summand is made, although most bytes of its results go
+/// to In (the operations before the first layer).
 #[test]
 fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     let mut training = Training::new();
@@ -243,8 +245,9 @@ fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     assert_eq!(training.placed().operation(8).0, "2");
 }
 
-/// The operation `gate grad` uses a tensor that In stashed, so it is in In, although more bytes
-/// come from the gradient of layer 1.
+/// The operation `gate grad` uses a tensor that In (the operations before the first layer) stashed
+/// in the forward pass. So it is in In, although more of the bytes that it uses come from gradients
+/// of layer 1.
 #[test]
 fn a_gradient_next_to_in_that_uses_what_in_keeps_is_of_in() {
     let mut training = Training::new();

@@ -22,7 +22,8 @@ fn what_runs_around_the_layers_is_in_and_out() {
         placed.operation(training.head),
         ("Out".into(), Reason::AfterLayers)
     );
-    // The backward passes of the embedding (In) and of the head (Out) are in In and Out too.
+    // The backward pass of the head is in Out and that of the embedding is in In, like their
+    // forward passes.
     assert_eq!(placed.operation(5), ("Out".into(), Reason::AfterLayers));
     assert_eq!(placed.operation(9), ("In".into(), Reason::BeforeLayers));
     for (place, name) in PLACES.into_iter().enumerate() {

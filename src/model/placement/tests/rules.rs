@@ -4,8 +4,9 @@
 use super::case::{Case, Training};
 use crate::{model::LayerOrder, model::placement::*};
 
-/// The operation `dense`, whose name contains no layer, uses 100 bytes of layer 1 and makes 100
-/// bytes for layer 2. It is at layer 1, because the name of its weight contains layer 1.
+/// The operation `dense`, whose name contains no layer, uses 100 bytes that layer 1 makes, and
+/// makes 100 bytes that layer 2 uses. So the flow of data fits both layers. The name of its weight
+/// contains layer 1, so the operation is at layer 1.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
