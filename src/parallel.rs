@@ -10,11 +10,11 @@ use std::{
     thread,
 };
 
-/// Runs `work` on a pool of worker threads. The pool has as many threads as the environment
-/// variable `RAYON_NUM_THREADS` demands, but no more than there are processors; without the
-/// variable, it has one thread for each processor. If the system refuses to start a thread, as
-/// under `ulimit -v`, the calling thread does all work.
-pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+/// Runs `work` on the calling thread, as one of the threads of a pool that share the work. The pool
+/// has as many threads as the environment variable `RAYON_NUM_THREADS` demands, but no more than
+/// there are processors; without the variable, it has one thread for each processor. If the system
+/// refuses to start a thread, as under `ulimit -v`, the calling thread does all work.
+pub fn on_all_threads<T>(work: impl FnOnce() -> T) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let count = std::env::var("RAYON_NUM_THREADS")
         .ok()

@@ -13,7 +13,8 @@ use std::ops::Range;
 pub struct VariableKinds {
     /// Bytes of weights: parameters that the forward pass uses.
     pub weights: u64,
-    /// Bytes of gradients of weights, and of the accumulators that the profile has.
+    /// Bytes of gradients of weights and, if the model was compiled with gradient accumulation, of
+    /// the accumulators in which they are summed.
     pub gradients: u64,
     /// Bytes of optimizer state: parameters that only updates use.
     pub optimizer_state: u64,

@@ -122,11 +122,11 @@ impl TileBytes {
     }
 
     /// Multiplies each part in `parts` by its factor, adds up the products on each tile, and calls
-    /// `value` with the sum. The number that `value` returns is the number of the tile in the
-    /// result.
+    /// `value` with the sum. Returns, for each tile, the number that `value` returned.
     ///
     /// # Errors
-    /// If `value` returns `None` for the sum of a tile. The error is the first such tile.
+    /// If `value` returns `None` for the sum of a tile. The error is the index of the first such
+    /// tile.
     fn combine<'a>(
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,

@@ -133,7 +133,8 @@ pub struct Row {
 pub enum Cell {
     /// The cell is empty, since its value is unknown or does not apply.
     Empty,
-    /// A text, which may come from a file and must then be escaped.
+    /// A text. It may come from a file, so whoever writes it into HTML, a terminal or another form
+    /// must escape it.
     Text(String),
     /// A truth value, shown as `yes` or `no`.
     Bool(bool),

@@ -91,7 +91,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Compares the cycles per micro-batch of two steps: `Less` if `self` has fewer.
+    /// Compares two training or inference steps by their cycles divided by their number of
+    /// micro-batches. Returns `Less` if `self` needs fewer cycles for each micro-batch.
     pub fn compare(self, other: Self) -> Ordering {
         let scaled = |cycles: u128, batches: u64| cycles.saturating_mul(batches.into());
         scaled(self.cycles, other.micro_batches).cmp(&scaled(other.cycles, self.micro_batches))
