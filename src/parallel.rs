@@ -10,9 +10,9 @@ use std::{
     thread,
 };
 
-/// Runs `work` on the calling thread, as one of the threads of a pool that share the work. The pool
-/// has as many threads as the environment variable `RAYON_NUM_THREADS` demands, but no more than
-/// there are processors; without the variable, it has one thread for each processor. If the system
+/// Runs `work` on the calling thread, as one of the threads of a pool that share the work. The
+/// environment variable `RAYON_NUM_THREADS` sets the number of threads, up to the number of
+/// processors; without the variable, there is one thread for each processor. If the system
 /// refuses to start a thread, as under `ulimit -v`, the calling thread does all work.
 pub fn on_all_threads<T>(work: impl FnOnce() -> T) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -65,6 +65,17 @@ pub fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<
         part
     };
     lengths.map(part).collect()
+}
+
+/// Returns the index in a list at which each of several consecutive parts starts. `counts` has the
+/// number of entries of each part. The last entry of the result is the number of all entries.
+pub fn starts(counts: &[u32]) -> Vec<usize> {
+    let mut end = 0;
+    let ends = counts.iter().map(|&count| {
+        end += count as usize;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! There are millions of variables, but only some hundred thousand pairs of class and use set. So a
 //! value that depends only on the class and the use set is computed once for each pair.
 
-use crate::parallel::{equal_parts, filled, split_by};
+use crate::parallel::{equal_parts, filled, split_by, starts};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::{iter::zip, ops::Range};
@@ -60,7 +60,7 @@ pub struct VariableGroups {
     uses: Vec<VariableUse>,
     /// One entry per tile: the index, in the field `groups`, of the tile's first group of
     /// variables. One more entry at the end has the length of `groups`.
-    starts: Vec<u32>,
+    starts: Vec<usize>,
     /// The groups of variables of all tiles, tile after tile. On each tile, they are ascending by
     /// class and use set.
     groups: Vec<TileUse>,
@@ -153,32 +153,39 @@ impl VariableGroups {
     /// - `uses`: the distinct pairs of equivalence class (variables that are live at the same
     ///   steps) and use set (variables with the same users), ascending.
     /// - `groups`: the groups of variables of one tile after another. Each group refers to a pair
-    ///   by its index in `uses`; on each tile, these indices must ascend.
+    ///   by its index in `uses`; on each tile, these indices ascend.
     /// - `counts`: the number of groups on each tile.
     ///
-    /// Returns `None` if the pairs are not ascending, if a group refers to no pair, or if `counts`
-    /// do not add up to the number of groups.
+    /// Returns `None` if the pairs or the groups of a tile are not ascending, if a group refers to
+    /// no pair, or if `counts` do not add up to the number of groups.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
         groups: Vec<TileUse>,
     ) -> Option<Self> {
-        let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        let is_whole = all == groups.len() as u64 && u32::try_from(all).is_ok();
+        let starts = starts(counts);
+        let is_whole = starts.last() == Some(&groups.len()) && u32::try_from(groups.len()).is_ok();
         if !is_whole || !uses.is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let bytes = 0;
-        let mut uses: Vec<_> = uses
-            .iter()
-            .map(|&(class, set)| VariableUse { class, set, bytes })
-            .collect();
-        for group in &groups {
-            uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
+        let none = |&(class, set): &(u32, u32)| VariableUse {
+            class,
+            set,
+            bytes: 0,
+        };
+        let mut uses: Vec<_> = uses.iter().map(none).collect();
+        for tile in starts.windows(2) {
+            let on_tile = &groups[tile[0]..tile[1]];
+            if !on_tile.is_sorted_by_key(|group| group.number) {
+                return None;
+            }
+            for group in on_tile {
+                uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
+            }
         }
         Some(Self {
             uses,
-            starts: starts(counts),
+            starts,
             groups,
         })
     }
@@ -203,7 +210,7 @@ impl VariableGroups {
 
     /// Returns the number of tiles on which variables are stored.
     pub fn tiles(&self) -> u32 {
-        self.starts.len() as u32 - 1
+        self.starts.len().saturating_sub(1) as u32
     }
 
     /// Iterates over the groups of variables on a tile, ascending by equivalence class, then by use
@@ -220,37 +227,26 @@ impl VariableGroups {
     /// class and use set (the operation groups that use a variable) in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
-        &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
+        &self.groups[self.starts[tile]..self.starts[tile + 1]]
     }
-}
-
-/// Returns where each tile's groups of variables start in a list of the groups of all tiles; the
-/// last entry is the length of this list. `counts` has the number of groups on each tile.
-fn starts(counts: &[u32]) -> Vec<u32> {
-    let mut end = 0;
-    let ends = counts.iter().map(|&count| {
-        end += count;
-        end
-    });
-    std::iter::once(0).chain(ends).collect()
 }
 
 /// Sorts groups of variables by tile; groups on one tile keep their order. Each index below `count`
 /// stands for a group: `tile` returns its tile, and `group` the group itself, or `None` to leave it
 /// out. `starts` has, for each tile, the index in the result of its first group.
 fn by_tile(
-    starts: &[u32],
+    starts: &[usize],
     count: usize,
     tile: impl Fn(usize) -> u16 + Sync,
     group: impl Fn(usize) -> Option<TileUse> + Sync,
 ) -> Vec<TileUse> {
-    let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
+    let mut sorted = filled(TileUse::default(), starts[starts.len() - 1]);
     let tiles = equal_parts(starts.len() - 1, rayon::current_num_threads());
     let parts = split_by(
         &mut sorted,
         tiles
             .iter()
-            .map(|tiles| (starts[tiles.end] - starts[tiles.start]) as usize),
+            .map(|tiles| starts[tiles.end] - starts[tiles.start]),
     );
     tiles.into_par_iter().zip(parts).for_each(|(tiles, part)| {
         let first = starts[tiles.start];
@@ -261,7 +257,7 @@ fn by_tile(
                 && let Some(group) = group(position)
             {
                 let place = &mut next[tile - tiles.start];
-                part[(*place - first) as usize] = group;
+                part[*place - first] = group;
                 *place += 1;
             }
         }
@@ -272,8 +268,8 @@ fn by_tile(
 /// Sorts the groups of variables on each tile by equivalence class and use set (the operation
 /// groups that use a variable). Groups on a tile with the same class and use set become one group,
 /// unless its bytes would exceed 4 GiB. `starts`, the index of each tile's first group, is updated.
-fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
-    let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+fn join_equal(starts: &mut [usize], groups: &mut Vec<TileUse>) {
+    let lengths = starts.windows(2).map(|ends| ends[1] - ends[0]);
     let joined = |tile: &mut [TileUse]| {
         tile.sort_unstable_by_key(|group| group.number);
         let mut kept = 0;
@@ -299,7 +295,7 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     for (end, kept) in starts[1..].iter_mut().zip(kept) {
         groups.copy_within(from..from + kept, to);
         to += kept;
-        from = std::mem::replace(end, to as u32) as usize;
+        from = std::mem::replace(end, to);
     }
     groups.truncate(to);
     groups.shrink_to_fit();

@@ -3,7 +3,7 @@
 //! and these few steps.
 
 use super::{Database, Ids, Programs, cells::cell};
-use crate::message::Result;
+use crate::{message::Result, parallel::starts};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{cmp::Ordering, iter::once};
 
@@ -96,15 +96,12 @@ impl LiveClasses {
             }
             is_one
         });
-        let mut starts = vec![0; always_live.len() + 1];
+        let mut counts = vec![0; always_live.len()];
         for &(class, ..) in &ranges {
-            starts[class as usize + 1] += 1;
-        }
-        for class in 1..starts.len() {
-            starts[class] += starts[class - 1];
+            counts[class as usize] += 1;
         }
         Self {
-            starts,
+            starts: starts(&counts),
             ranges: ranges.iter().map(|&(_, from, to)| (from, to)).collect(),
             always_live,
             steps,

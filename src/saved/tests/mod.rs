@@ -110,7 +110,7 @@ fn parts_that_do_not_fit_together_are_none() {
     };
     let uses = [(0, 1), (0, 2), (1, 0)];
     assert!(of(&uses, &[2, 0, 2]));
-    for counts in [&[2, 1][..], &[2, 3], &[], &[u32::MAX, 5]] {
+    for counts in [&[4][..], &[1, 3], &[2, 1], &[2, 3], &[], &[u32::MAX, 5]] {
         assert!(!of(&uses, counts), "{counts:?}");
     }
     for uses in [
