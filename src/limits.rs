@@ -120,9 +120,9 @@ pub const LAYERS: usize = 2048;
 /// the flow of data, looks at a use of a variable; it may look at one use many times. Real models
 /// need about 10^6 looks.
 pub const LOOKS: usize = 1 << 28;
-/// Maximum size of the graph of the data flow between operations. Each distinct edge leads from one
-/// operation to one or more others, and counts as many times as it touches operations. Real models
-/// have a size of about 10^5.
+/// Maximum size of the graph of the data flow between operations. An edge leads from one
+/// operation to one or more others. The size is the number of operations of each distinct edge,
+/// added up over all edges; it is about 10^5 for real models.
 pub const FLOW: usize = 1 << 24;
 /// Maximum number of distinct pairs of an operation group (operations with the same debug context)
 /// that still has no layer, and a set of layers with which it shares a variable. The pairs help to

@@ -18,9 +18,9 @@ pub struct FurtherProfile {
     pub analysis: Analysis,
 }
 
-/// Checks that two profiles are of one model: both have the same framework, the same kind of work
-/// (training or inference), as many tiles of the same size, and the same layers, weights and shared
-/// weights.
+/// Checks that two profiles were recorded from one model. They must agree in the framework, in
+/// training or inference, in the number of tiles and their memory, and in the names of layers, of
+/// weights, and of weights that several layers share.
 ///
 /// # Errors
 /// If a property, such as the number of tiles, differs between the two profiles; the error names

@@ -29,10 +29,10 @@ pub fn check(options: &mut Options) -> Result<()> {
     }
 }
 
-/// Checks the values of `option`, such as `--micro-batch`, of which each may be given once. If
-/// there are values, exactly one must be without a profile, as in `--micro-batch 4`: it is the
-/// value of the profile that the command reads as its first argument. Each other value names its
-/// profile, as in `--micro-batch 8=PROFILE`. Returns `option` if there are several values. In
+/// Checks the values that the user gave to `option`, such as `--micro-batch`. No two values may be
+/// equal. If there are values, exactly one must be without a profile, as in `--micro-batch 4`: it
+/// is the value of the profile that the command reads as its first argument. Each other value names
+/// its profile, as in `--micro-batch 8=PROFILE`. Returns `option` if there are several values. In
 /// errors, `what` is a word for a value, and `first` and `other` are examples of values.
 fn check_one<T: PartialEq + Display>(
     all: &mut [OfProfile<T>],

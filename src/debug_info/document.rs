@@ -180,8 +180,8 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Appends a text to the list and returns its index. Returns an error if the list has as many
-    /// texts as 32-bit indices can count; the error calls them `what`: texts or names.
+    /// Appends a text to the list and returns its index. Returns an error if this index would not
+    /// fit in 32 bits; the error message calls the entries of the list `what` (texts or names).
     pub fn push(&mut self, text: &str, what: &str) -> Result<u32> {
         let number = next_index(self.ends.len(), what)?;
         self.bytes.push_str(text);
@@ -218,7 +218,7 @@ pub struct Interner {
 
 impl Interner {
     /// Returns the index of `text`, which is appended to the list if it is new. Returns an error if
-    /// the list has as many texts as 32-bit indices can count.
+    /// the index of a new text would not fit in 32 bits.
     ///
     /// If two different texts have the same hash, the later text is appended each time it occurs.
     /// That only takes memory, and does not happen in practice.

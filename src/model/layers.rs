@@ -39,8 +39,8 @@ pub struct Layering {
 /// A way to find the layer that a text belongs to, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text belongs to a layer, because neither a regex nor modules are known that show how
-    /// names contain a layer. This is so if [`Layering::of`] was given the layer of each operation.
+    /// Layers cannot be found in texts. [`Layering::of`] is given the layer of each operation, so
+    /// it knows neither a regex nor modules that would find a layer in the name of an operation.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].

@@ -83,9 +83,9 @@ impl Walk {
 
     /// Returns how often each visited program runs if each root of the program tree runs once. For
     /// each run of a Repeat, its body runs as often as the map `repeats` says for the index of the
-    /// Repeat, or once if the map does not have it. For each run of any other program, each entry
-    /// in its list of children runs once, even if the children are branches of which only one is
-    /// taken. Results are limited to [`limits::EXECUTIONS`].
+    /// Repeat, or once if the map does not have it. For each run of any other program, each of
+    /// its children runs once. This holds even for branches, although a real run takes only one of
+    /// them. Results are limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {

@@ -287,8 +287,8 @@ pub fn select(table: &str, columns: &[&str], more: &str, condition: &str, order:
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What the profile has under this name instead of a table, such as `a view`; `None` for a
-    /// table.
+    /// The kind of the entry if it is no table, in words for an error message, such as `a view`;
+    /// `None` for a table.
     instead: Option<&'static str>,
     /// Maps the name of each column, in lower case, to whether SQLite computes the values of the
     /// column when they are read.

@@ -15,8 +15,8 @@ pub struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
-    /// The same random model with other costs, as if it had been compiled again with other
-    /// available memory proportions: one entry per further compilation.
+    /// Further compilations of this random model. Each has the same layers but other bytes and
+    /// cycles, as if it had been compiled with another available memory proportion.
     pub(super) others: Vec<Case>,
     seed: u64,
 }

@@ -245,7 +245,7 @@ enum UpdateRole {
 }
 
 impl UpdateRole {
-    /// The role of optimizer state of which each replica keeps only a share.
+    /// The role of optimizer state that is divided among replicas: each replica keeps only a part.
     const SHARED_STATE: Self = Self::State {
         is_shared_out: true,
     };

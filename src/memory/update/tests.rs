@@ -208,8 +208,8 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // In the models of this test, a variable with n users has n use sets in a row, of which the
-        // last has all n users. So after n is added, `sets` is the index of that use set.
+        // This test's models store use sets as paths: a variable with users A, B and C adds the use
+        // sets A, AB and ABC to the list. `sets` becomes the index of the last one, with all users.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;

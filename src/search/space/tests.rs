@@ -77,8 +77,8 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Returns all splits that have at most as many stages as `question` has IPUs for a replica,
-    /// and that obey its constraints, whether they are within the memory limits or not.
+    /// Returns all splits that obey the constraints of `question` and have at most one stage for
+    /// each IPU of a replica, whether they are within the memory limits or not.
     fn candidates(&self, question: &Question) -> Vec<Candidate> {
         let (request, pipeline) = (&question.request, self.memory.pipeline());
         let replicas = if pipeline.state.is_sharded() {
@@ -113,8 +113,8 @@ impl<'a> Tried<'a> {
     }
 
     /// Returns the splits that fit. If `question` leaves the number of IPUs open, returns only
-    /// splits that need no more IPUs than the smallest number on which any split fits (with
-    /// PopTorch, rounded up to a power of 2 if there are so many IPUs).
+    /// splits on the smallest number of IPUs on which any split fits. PopTorch reserves a power of
+    /// 2, so for PopTorch this number is rounded up, unless there are too few IPUs for that.
     fn fitting(&self, question: &Question) -> Vec<Candidate> {
         let stages = |found: &Candidate| found.solution.score.stages;
         let mut all = self.candidates(question);

@@ -69,8 +69,8 @@ fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), T
     nothing_else_is_proven(case, checked, found.as_ref())
 }
 
-/// Checks that the integer program gives an error if it is told that a worse split is the best, or
-/// that there is no split, as if the dynamic program had made a mistake.
+/// Checks that the integer program detects mistakes of the dynamic program. It is given a worse
+/// split than the best one, or no split, and must return an error.
 fn nothing_else_is_proven(
     case: &Case,
     checked: &CheckedProblem<'_>,
